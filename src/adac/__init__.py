@@ -1,7 +1,50 @@
-"""adac: exploration in continuous control."""
+"""adac: exploration in continuous control, with ADAC, DDPG, TD3 and SAC under one update.
 
-from adac.envs import register as _register_tasks
+import adac
 
-_register_tasks()
+learner = adac.Learner("Hopper-v5", agent="adac-td3", seed=0)
+learner.learn(100_000, progress_bar=True)
+action, _ = learner.predict(obs, deterministic=True)
+learner.save("runs/hopper")
+"""
+
+from adac import envs as _envs
+
+_envs.register()
+
+from adac.agent import Agent, AgentState, Batch, act, greedy, init, update  # noqa: E402
+from adac.bases import SAC, Deterministic  # noqa: E402
+from adac.errors import AdacError, RunError, UserError  # noqa: E402
+from adac.explorers import (  # noqa: E402
+    Analogous,
+    GaussianNoise,
+    OrnsteinUhlenbeck,
+    OwnPolicy,
+)
+from adac.learner import Learner  # noqa: E402
+from adac.networks import Networks  # noqa: E402
+from adac.presets import make as make_agent  # noqa: E402
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "SAC",
+    "AdacError",
+    "Agent",
+    "AgentState",
+    "Analogous",
+    "Batch",
+    "Deterministic",
+    "GaussianNoise",
+    "Learner",
+    "Networks",
+    "OrnsteinUhlenbeck",
+    "OwnPolicy",
+    "RunError",
+    "UserError",
+    "act",
+    "greedy",
+    "init",
+    "make_agent",
+    "update",
+]

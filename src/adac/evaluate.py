@@ -1,0 +1,88 @@
+"""Evaluation: whole episodes of a policy on a task of its own, seeded and apart from training."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adac.errors import RunError, UserError, missing_extra
+from adac.world import Env, check_spaces, episode_seed
+
+Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # obs [1, o] → action [1, d]
+EVALUATION = 1  # the domain of evaluation seeds, apart from training's
+
+
+class Evaluation(NamedTuple):
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+    def summary(self) -> dict[str, float]:
+        return {
+            "mean_return": float(self.returns.mean()),
+            "std_return": float(self.returns.std()),
+            "episodes": len(self.returns),
+            "min_return": float(self.returns.min()),
+            "max_return": float(self.returns.max()),
+            "mean_length": float(self.lengths.mean()),
+        }
+
+
+def evaluate(
+    policy: Policy,
+    env: Env,
+    episodes: int,
+    seed: int,
+    *,
+    salt: int = 0,
+    name: str = "the task",
+    frame: Callable[[Any], None] | None = None,
+) -> Evaluation:
+    """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next."""
+    if episodes < 1:
+        raise UserError(f"episodes must be at least 1, not {episodes}")
+    scaling = check_spaces(env, name)
+    returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+    for episode in range(episodes):
+        obs, _ = env.reset(seed=episode_seed(seed, EVALUATION, salt, episode))
+        done = False
+        while not done:
+            if frame is not None:
+                frame(env.render())
+            action = scaling.to_task(policy(np.asarray(obs, np.float32)[None]))[0]
+            obs, reward, terminated, truncated, _ = env.step(action)
+            if not np.isfinite(float(reward)) or not np.isfinite(obs).all():
+                raise RunError(f"{name} gave a non-finite observation or reward in an evaluation")
+            returns[episode] += float(reward)
+            lengths[episode] += 1
+            done = bool(terminated or truncated)
+    return Evaluation(returns, lengths)
+
+
+class Video:
+    """Frames to an .mp4 or .gif file, at the task's own speed."""
+
+    def __init__(self, path: Path, env: Env):
+        try:
+            import imageio.v2 as imageio
+        except ImportError:
+            raise missing_extra("a video", "video") from None
+        if path.suffix not in (".mp4", ".gif"):
+            raise UserError(f"a video is written as .mp4 or .gif, not '{path.suffix}'")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fps = float(env.metadata.get("render_fps") or 30)
+        options: dict[str, Any] = {"fps": fps}
+        if path.suffix == ".mp4":
+            options |= {"macro_block_size": 2, "codec": "libx264", "quality": 7}
+        else:
+            options = {"duration": 1000 / min(fps, 50.0), "loop": 0}
+        self._writer = imageio.get_writer(path, **options)
+
+    def add(self, frame: Any) -> None:
+        if frame is None:
+            raise UserError("this task does not render to arrays, so it can not be filmed")
+        self._writer.append_data(np.asarray(frame, np.uint8))
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,248 @@
+"""Explorers: how the agent acts while it learns. They never hear of min-of-two.
+
+An explorer owns the behaviour policy μ, which reward streams get a critic, and the extra loss that
+trains the policy network. `Analogous` is ADAC.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, final
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from adac import svgd
+from adac.bases import Base
+from adac.networks import Actor, Critic
+
+Streams = tuple[Array, ...]  # one reward [B] per stream: the task's first, the behaviour's last
+
+
+@dataclass(frozen=True)
+class Explorer:
+    disentangled: ClassVar[bool] = False  # a bonus gets a critic of its own
+    uses_latent: ClassVar[bool] = False  # reads f(s, ξ) at ξ ≠ 0
+    trained: ClassVar[bool] = False  # adds a `loss` on the policy network
+
+    @property
+    def separate(self) -> bool:
+        """Whether μ has a network of its own."""
+        return False
+
+    @abstractmethod
+    def act(
+        self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """Actions of μ for obs [N, o]; `first` [N] marks the first step of an episode."""
+
+    def init_memory(self, num_envs: int, action_dim: int, latent: int) -> Any:
+        """What μ remembers from one step to the next, per environment."""
+        return ()
+
+    def streams(self, reward: Array, bonus: Array | None) -> Streams:
+        """Without disentanglement the bonus ends up in the only critic: contamination."""
+        return (reward,) if bonus is None else (reward + bonus,)
+
+    def loss(
+        self, base: Base, actor: Actor, critic: Critic, obs: Array, progress: Array, key: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """What trains μ on the behaviour critic, for a `trained` explorer; and what to log."""
+        raise TypeError(f"{type(self).__name__} has no loss")
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the optimiser that descends `loss`."""
+        return 0.0
+
+
+def _clip(action: Array) -> Array:
+    return jnp.clip(action, -1.0, 1.0)
+
+
+def _above(name: str, value: float, low: float) -> None:
+    if value < low:
+        raise ValueError(f"{name} must be at least {low:g}, not {value:g}")
+
+
+@final
+@dataclass(frozen=True)
+class OwnPolicy(Explorer):
+    """The base's own policy: what SAC explores with."""
+
+    def act(
+        self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        return base.sample(actor(obs), key), memory
+
+
+@final
+@dataclass(frozen=True)
+class GaussianNoise(Explorer):
+    """π plus N(0, σ²), independent at every step."""
+
+    noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        _above("noise", self.noise, 0.0)
+
+    def act(
+        self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        action = jnp.tanh(base.location(actor(obs)))
+        return _clip(action + self.noise * jax.random.normal(key, action.shape)), memory
+
+
+@final
+@dataclass(frozen=True)
+class OrnsteinUhlenbeck(Explorer):
+    """π plus x, where x_{t+1} = x_t − θ x_t + σ N(0, I), from 0 at the start of an episode."""
+
+    noise: float = 0.2
+    theta: float = 0.15
+
+    def __post_init__(self) -> None:
+        _above("noise", self.noise, 0.0)
+        _above("theta", self.theta, 0.0)
+
+    def init_memory(self, num_envs: int, action_dim: int, latent: int) -> Array:
+        return jnp.zeros((num_envs, action_dim))
+
+    def act(
+        self, base: Base, actor: Actor, obs: Array, memory: Array, first: Array, key: Array
+    ) -> tuple[Array, Array]:
+        action = jnp.tanh(base.location(actor(obs)))
+        past = jnp.where(first[:, None], 0.0, memory)
+        x = (1.0 - self.theta) * past + self.noise * jax.random.normal(key, past.shape)
+        return _clip(action + x), x
+
+
+@final
+@dataclass(frozen=True)
+class Analogous(Explorer):
+    """ADAC: μ(·|s) = f(s, ξ) + N(0, σ²), ξ ~ N(0, I), trained by amortised SVGD (Eq. 3).
+
+    As it stands this is the robust form; `Analogous.paper()` is the paper's, letter by letter.
+    Which part does what, and what happens without it, is in docs/deviations.md.
+    """
+
+    particles: int = 32  # K
+    beta_start: float = 2.0  # β, annealed linearly over the run (Appendix D)
+    beta_end: float = 1.0
+    behaviour_lr: float = 3e-4
+    space: Literal["pre-squash", "action"] = "pre-squash"  # where the particles live
+    log_det: bool = True  # the squash's log-determinant in the target density
+    bandwidth: Literal["median", "paper"] = "median"  # per state, or σ = d/K normalised
+    normalise_score: bool = True  # divide ∇Q by its mean magnitude over the batch
+    latent_correlation: float = 0.0  # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's
+    action_noise: float | None = 0.1  # std added to the action; None: the paper's d/K
+    co_training: bool = True  # False: μ has a network of its own (ablation)
+
+    disentangled: ClassVar[bool] = True
+    uses_latent: ClassVar[bool] = True
+    trained: ClassVar[bool] = True
+
+    @property
+    def separate(self) -> bool:
+        return not self.co_training
+
+    @property
+    def learning_rate(self) -> float:
+        return self.behaviour_lr
+
+    def __post_init__(self) -> None:
+        _above("particles", self.particles, 1)
+        for name in ("beta_start", "beta_end", "behaviour_lr"):
+            _above(name, getattr(self, name), 0.0)
+        if self.action_noise is not None:
+            _above("action_noise", self.action_noise, 0.0)
+        if not 0.0 <= self.latent_correlation < 1.0:
+            raise ValueError("latent_correlation must be at least 0 and below 1")
+
+    @staticmethod
+    def paper(**settings: Any) -> "Analogous":
+        """Particles in the action space, fixed kernel, raw ∇Q, kernel noise: it can collapse."""
+        literal: dict[str, Any] = {
+            "space": "action",
+            "log_det": False,
+            "bandwidth": "paper",
+            "normalise_score": False,
+            "action_noise": None,
+        }
+        return Analogous(**(literal | settings))
+
+    def streams(self, reward: Array, bonus: Array | None) -> Streams:
+        """r for the task critic, r + r_in for the behaviour critic (Eq. 5)."""
+        return (reward,) if bonus is None else (reward, reward + bonus)
+
+    def init_memory(self, num_envs: int, action_dim: int, latent: int) -> Any:
+        return jnp.zeros((num_envs, latent)) if self.latent_correlation else ()
+
+    def act(
+        self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """Section 4.1's three steps: draw ξ, evaluate f(s, ξ), draw from the kernel around it."""
+        latent_key, noise_key = jax.random.split(key)
+        xi, memory = self._latent(actor, obs.shape[0], memory, first, latent_key)
+        action = jnp.tanh(base.location(actor(obs, xi)))
+        noise = self._noise(action.shape[-1]) * jax.random.normal(noise_key, action.shape)
+        return _clip(action + noise), memory
+
+    def _latent(
+        self, actor: Actor, count: int, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """ξ has the marginal N(0, I) at every step, whatever its correlation in time."""
+        assert actor.joint is not None
+        fresh = jax.random.normal(key, (count, actor.joint.second.shape[0]))
+        rho = self.latent_correlation
+        if not rho:
+            return fresh, memory
+        moved = rho * memory + math.sqrt(1.0 - rho**2) * fresh
+        xi = jnp.where(first[:, None], fresh, moved)
+        return xi, xi
+
+    def _noise(self, action_dim: int) -> float:
+        if self.action_noise is None:
+            return svgd.paper_width(self.particles, action_dim)
+        return self.action_noise
+
+    def beta(self, progress: Array) -> Array:
+        return self.beta_start + (self.beta_end - self.beta_start) * jnp.clip(progress, 0.0, 1.0)
+
+    def loss(
+        self, base: Base, actor: Actor, critic: Critic, obs: Array, progress: Array, key: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 24)."""
+        assert actor.joint is not None
+        shape = (obs.shape[0], self.particles, actor.joint.second.shape[0])
+        xi = jax.random.normal(key, shape)
+        u = base.location(actor.decode(actor.embed(obs)[:, None, :], xi))  # [B, K, d]
+        action = jnp.tanh(u)
+        gradient = action_gradient(critic, obs, jax.lax.stop_gradient(action))
+        if self.normalise_score:
+            gradient = gradient / (jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8)
+        beta = self.beta(progress)
+        if self.space == "action":
+            x, score = action, gradient
+        else:
+            x, score = u, gradient * (1.0 - action**2)
+            score += beta * svgd.log_det_score(u) if self.log_det else 0.0
+        return svgd.surrogate(x, self._direction(x, score, beta)), {"beta": beta}
+
+    def _direction(self, x: Array, score: Array, beta: Array) -> Array:
+        x, score = jax.lax.stop_gradient((x, score))
+        squared = svgd.squared_distances(x)
+        paper = self.bandwidth == "paper"
+        width: Array | float = (
+            svgd.paper_width(*x.shape[-2:]) if paper else svgd.median_width(squared)
+        )
+        kernel = svgd.gaussian_kernel(squared, width, normalised=paper)
+        return svgd.direction(x, score, kernel, width, beta)
+
+
+def action_gradient(critic: Critic, obs: Array, action: Array) -> Array:
+    """∇_a Q(s, a) for K actions per state, [B, K, d]; the state's part of Q is computed once."""
+    embedding = critic.embed(obs)[:, None, :]
+    gradient: Array = jax.grad(lambda a: jnp.sum(critic.value(embedding, a)))(action)
+    return gradient

@@ -1,0 +1,360 @@
+"""Learner: an agent, its environments and its memory; what a program holds on to.
+
+The loop is `advance`: act, dispatch the update, step the simulator while XLA computes, store.
+"""
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from adac import agent as core
+from adac import envs, presets, settings
+from adac.agent import Agent, Metrics
+from adac.checkpoint import Contents, Store, flatten, unflatten
+from adac.errors import RunError, UserError
+from adac.evaluate import Evaluation, evaluate
+from adac.replay import Replay
+from adac.runs import read_config, versions, write_config
+from adac.steps import behaviour_weights, compile_steps, target_weights
+from adac.world import Env, Episode, Floats, World
+
+# Domains of the run's random keys: each use has its own.
+INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE = range(7)
+
+
+class Learner:
+    """Train, predict, evaluate, save and load one agent on one task.
+
+    `env` is a Gymnasium id or an environment; `agent` a name (`adac list agents`) or an Agent built
+    by hand; `overrides` change its settings by name.
+    """
+
+    def __init__(
+        self,
+        env: str | Env,
+        agent: str | Agent = presets.DEFAULT,
+        *,
+        seed: int = 0,
+        num_envs: int = 1,
+        overrides: Mapping[str, Any] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
+        eval_env: Env | None = None,
+    ):
+        if not 0 <= seed < 2**31:
+            raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
+        if num_envs < 1:
+            raise UserError(f"num_envs must be at least 1, not {num_envs}")
+        self.env_id, self.env_kwargs = _env_id(env), dict(env_kwargs or {})
+        self.agent_name = agent if isinstance(agent, str) else "custom"
+        chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
+        self.agent = settings.override(chosen, overrides or {})
+        self.seed = seed
+        self._eval_env = eval_env
+        self.world = World(self._training_envs(env, num_envs), self.env_id, seed)
+        self.obs_dim, self.action_dim = self.world.obs_dim, self.world.action_dim
+        self.jitted = compile_steps(self.agent, self.obs_dim, self.action_dim)
+        root = jax.random.key(seed)
+        self.keys = [jax.random.fold_in(root, domain) for domain in range(7)]
+        self.state = core.init(self.agent, self.obs_dim, self.action_dim, self.keys[INIT])
+        self.memory = self.agent.explorer.init_memory(
+            num_envs, self.action_dim, self.agent.networks.latent
+        )
+        self.replay = self._empty_replay()
+        self.updates = 0
+        self.horizon = 1  # steps over which β is annealed; set by `learn`
+        self.metrics: Metrics = {}
+        self.recent: list[Episode] = []  # finished since the last log
+        self.wall_seconds = 0.0
+        self.evaluated = -1  # the step of the last evaluation
+        self._store: Store | None = None
+        self._predictions = 0
+        self._begun = False
+
+    def _empty_replay(self) -> Replay:
+        return Replay(
+            self.agent.replay_size,
+            self.obs_dim,
+            self.action_dim,
+            np.random.SeedSequence((self.seed, SAMPLE)),
+        )
+
+    def _training_envs(self, env: str | Env, count: int) -> list[Env]:
+        if isinstance(env, str):
+            return [self.make_env() for _ in range(count)]
+        if count > 1:
+            raise UserError("several environments at once need a task id, not one environment")
+        return [env]
+
+    def make_env(self, **kwargs: Any) -> Env:
+        """Another environment of the same task."""
+        return envs.make(self.env_id, **(self.env_kwargs | kwargs))
+
+    @property
+    def step(self) -> int:
+        """Environment steps so far, over all environments."""
+        return self.world.steps
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
+        """Train for `steps` more environment steps; see `adac.train.train` for the options."""
+        from adac.train import train
+
+        train(self, self.step + steps, progress_bar=progress_bar, **options)
+        return self
+
+    def advance(self) -> None:
+        """One step of every environment, and the updates that are due."""
+        if not self._begun:
+            self.world.begin()
+            self._begun = True
+        obs = self.world.obs
+        if self.agent.normalise_obs:
+            seen = self.jitted.observe(self.state.statistics, obs)
+            self.state = self.state._replace(statistics=seen)
+        action = self._behave(obs)
+        self._dispatch_updates()
+        step = self.world.step(action)
+        bonus = self._bonus(obs, action, step.next_obs)
+        self.replay.add(obs, action, step.reward, bonus, step.continues, step.next_obs)
+        self.recent += step.finished
+
+    def _behave(self, obs: Floats) -> Floats:
+        number = np.int32(self.step)
+        if self.step < self.agent.warmup:
+            return np.asarray(self.jitted.random(len(obs), self.keys[WARMUP], number))
+        weights = behaviour_weights(self.state)
+        action, self.memory = self.jitted.act(
+            weights, obs, self.memory, self.world.first, self.keys[ACT], number
+        )
+        return np.asarray(action)
+
+    def _dispatch_updates(self) -> None:
+        """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
+        learned_from = self.step - self.agent.warmup
+        due = int(learned_from * self.agent.updates_per_step) - self.updates
+        progress = np.float32(self.step / self.horizon)
+        for _ in range(due if len(self.replay) else 0):
+            self.updates += 1
+            rows = self.replay.sample(self.agent.batch_size)
+            improve = self.updates % self.agent.base.policy_delay == 0
+            count = np.int32(self.updates)
+            self.state, metrics = self.jitted.update(
+                self.state, rows, self.keys[UPDATE], count, progress, improve=improve
+            )
+            self.metrics |= metrics
+
+    def _bonus(self, obs: Floats, action: Floats, next_obs: Floats) -> Floats:
+        if self.agent.intrinsic is None or self.agent.intrinsic.fresh_bonus:
+            return np.zeros(len(obs), np.float32)
+        bonus = np.asarray(self.jitted.bonus(self.state.intrinsic, obs, action, next_obs))
+        if not np.isfinite(bonus).all():
+            kind = type(self.agent.intrinsic).__name__
+            raise RunError(f"the intrinsic reward {kind} is not finite at step {self.step}")
+        return bonus
+
+    def diagnose(self) -> dict[str, float]:
+        """Losses and values of the last update, μ's bias and spread, saturation."""
+        if not self.updates:
+            return {}
+        count = min(64, len(self.replay))
+        rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
+        seen = self.jitted.diagnose(self.state, rows, self.keys[DIAGNOSE], np.int32(self.step))
+        values = {name: float(value) for name, value in (self.metrics | seen).items()}
+        for name, value in values.items():
+            if not np.isfinite(value):
+                raise RunError(
+                    f"{name} is {value} at step {self.step}: learning has diverged; "
+                    "a smaller learning rate or reward scale may help"
+                )
+        return values
+
+    # -- acting and evaluating --------------------------------------------------------------------
+
+    def predict(
+        self,
+        observation: NDArray[Any],
+        state: Any = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], Any]:
+        """Actions in the task's units for one observation or a batch; the second value is `state`.
+
+        deterministic=True is the target policy π, False the behaviour policy μ, whose correlated ξ
+        is carried by `state` from call to call. The signature is Stable-Baselines3's.
+        """
+        obs = np.asarray(observation, np.float32)
+        if obs.shape[-1:] != (self.obs_dim,) or obs.ndim > 2:
+            raise UserError(
+                f"predict wants observations of shape ({self.obs_dim},) or (n, {self.obs_dim}), "
+                f"not {obs.shape}"
+            )
+        batch = np.atleast_2d(obs)
+        if deterministic:
+            action = np.asarray(self.policy(batch))
+        else:
+            action, state = self._sample(batch, state, episode_start)
+        scaled = self.world.scaling.to_task(action)
+        return (scaled if obs.ndim == 2 else scaled[0]), state
+
+    def _sample(
+        self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None
+    ) -> tuple[Floats, Any]:
+        count = len(obs)
+        fresh = memory is None or episode_start is None
+        first = np.full(count, fresh) if episode_start is None else np.asarray(episode_start, bool)
+        if memory is None:
+            first = np.ones(count, bool)
+            memory = self.agent.explorer.init_memory(
+                count, self.action_dim, self.agent.networks.latent
+            )
+        self._predictions += 1
+        number = np.int32(self._predictions)
+        action, memory = self.jitted.act(
+            behaviour_weights(self.state), obs, memory, first, self.keys[PREDICT], number
+        )
+        return np.asarray(action), memory
+
+    def policy(self, obs: Floats) -> Floats:
+        """The target policy π, [n, o] → [n, d] in [-1, 1]."""
+        return np.asarray(self.jitted.greedy(target_weights(self.agent, self.state), obs))
+
+    def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
+        """Returns of π on an environment of its own; training is not disturbed."""
+        if self._eval_env is None:
+            self._eval_env = self._evaluation_env()
+        seed = self.seed if seed is None else seed
+        return evaluate(
+            self.policy, self._eval_env, episodes, seed, salt=salt, name=self.env_id
+        )  # fmt: skip
+
+    def _evaluation_env(self) -> Env:
+        try:
+            return self.make_env()
+        except UserError:
+            raise UserError(
+                f"{self.env_id} is not a registered task, so evaluation needs an environment of "
+                "its own: pass eval_env to Learner"
+            ) from None
+
+    # -- saving and loading -----------------------------------------------------------------------
+
+    def config(self) -> dict[str, Any]:
+        """Everything needed to repeat the run."""
+        return {
+            "format": "adac-run-1",
+            "env": self.env_id,
+            "env_kwargs": self.env_kwargs,
+            "agent_name": self.agent_name,
+            "agent": settings.to_json(self.agent),
+            "seed": self.seed,
+            "num_envs": self.world.num_envs,
+            "versions": versions(),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """The whole run: weights, optimisers, replay buffer, random states, unfinished episodes."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        write_config(Path(folder), self.config())
+        self.save_to(self.store_in(Path(folder)))
+
+    def store_in(self, folder: Path) -> Store:
+        """The folder's checkpoints; segments already there are not written again."""
+        if self._store is None or self._store.folder != folder / "checkpoint":
+            self._store = Store(folder / "checkpoint")
+        return self._store
+
+    def save_to(self, store: Store) -> None:
+        self._require_finite()
+        world_arrays, world_facts = self.world.snapshot()
+        arrays = flatten({"agent": self.state, "memory": self.memory})
+        arrays |= {f"world.{name}": value for name, value in world_arrays.items()}
+        contents = {
+            "world": world_facts,
+            "begun": self._begun,
+            "updates": self.updates,
+            "horizon": self.horizon,
+            "inserted": self.replay.inserted,
+            "replay_random": self.replay.random_state(),
+            "metrics": {name: float(value) for name, value in self.metrics.items()},
+            "recent": [list(episode) for episode in self.recent],
+            "wall_seconds": self.wall_seconds,
+            "evaluated": self.evaluated,
+        }
+        store.save(self.step, arrays, contents, self.replay)
+
+    def _require_finite(self) -> None:
+        for leaf in jax.tree.leaves(self.state):
+            if not np.isfinite(np.asarray(leaf)).all():
+                raise RunError(
+                    f"the weights are not finite at step {self.step}: learning has diverged, "
+                    "and the last good checkpoint stays"
+                )
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        env: Env | None = None,
+        agent: Agent | None = None,
+        eval_env: Env | None = None,
+        with_replay: bool = True,
+    ) -> "Learner":
+        """The run as it was saved; `env` and `agent` only where the folder can not name them."""
+        folder = Path(folder)
+        config = read_config(folder)
+        learner = cls(
+            env if env is not None else config["env"],
+            agent if agent is not None else settings.from_json(config["agent"]),
+            seed=config["seed"],
+            num_envs=config["num_envs"],
+            env_kwargs=config["env_kwargs"],
+            eval_env=eval_env,
+        )
+        learner.agent_name = config["agent_name"]
+        contents = learner.store_in(folder).load(learner.replay if with_replay else None)
+        learner._restore(contents, with_replay)
+        return learner
+
+    def _restore(self, contents: Contents, with_replay: bool) -> None:
+        facts, arrays = contents.facts, contents.arrays
+        template = {"agent": self.state, "memory": self.memory}
+        restored = unflatten(template, arrays)
+        self.state, self.memory = restored["agent"], restored["memory"]
+        self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
+        self.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
+        self.recent = [Episode(float(total), int(n)) for total, n in facts["recent"]]
+        self.wall_seconds = float(facts["wall_seconds"])
+        self.evaluated = int(facts["evaluated"])
+        self.world.steps = int(facts["world"]["steps"])
+        notes = list(contents.warnings)
+        if with_replay:
+            self.replay.inserted = int(facts["inserted"])
+            self.replay.set_random_state(facts["replay_random"])
+            self._begun = bool(facts["begun"])
+            if self._begun:
+                prefix = "world."
+                world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+                notes += self.world.restore(world, facts["world"])
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+
+    def close(self) -> None:
+        self.world.close()
+        if self._eval_env is not None:
+            self._eval_env.close()
+
+
+def _env_id(env: str | Env) -> str:
+    if isinstance(env, str):
+        return env
+    if not hasattr(env, "reset") or not hasattr(env, "action_space"):
+        raise UserError(f"env must be a task id or a Gymnasium environment, not {env!r}")
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__

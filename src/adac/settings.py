@@ -1,0 +1,155 @@
+"""Agents as JSON and back, and overriding any of their settings by name. No code is ever loaded."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from adac.agent import Agent
+from adac.bases import SAC, Base, Deterministic
+from adac.errors import UserError
+from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.intrinsic import Intrinsic
+from adac.networks import Networks
+
+Part = Base | Explorer | Intrinsic | Networks
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        Deterministic,
+        SAC,
+        Analogous,
+        GaussianNoise,
+        OrnsteinUhlenbeck,
+        OwnPolicy,
+        Networks,
+    )
+}
+
+
+def to_json(agent: Agent) -> dict[str, Any]:
+    """Nested plain values; each part carries the name of its class under "kind"."""
+    return {f.name: _plain(getattr(agent, f.name)) for f in dataclasses.fields(agent)}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **fields}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_json(data: Mapping[str, Any]) -> Agent:
+    """The agent that `to_json` wrote; anything else is refused."""
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            kind = KINDS.get(str(value.get("kind")))
+            if kind is None:
+                raise UserError(
+                    f"the part '{value.get('kind')}' of this agent is not known here: "
+                    "pass the agent itself, Learner.load(folder, agent=...)"
+                )
+            values[name] = _build(kind, {k: v for k, v in value.items() if k != "kind"})
+        else:
+            values[name] = value
+    agent: Agent = _build(Agent, values)
+    return agent
+
+
+def _build(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    known = {f.name for f in dataclasses.fields(kind)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise UserError(f"{kind.__name__} has no setting '{unknown[0]}'")
+    types_of = typing.get_type_hints(kind)
+    ready = {k: _coerce(k, v, types_of[k]) for k, v in values.items()}
+    try:
+        return kind(**ready)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def names(agent: Agent) -> dict[str, Any]:
+    """Every setting that can be overridden, with its value."""
+    flat: dict[str, Any] = {}
+    for f in dataclasses.fields(agent):
+        value = getattr(agent, f.name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            flat |= {inner.name: getattr(value, inner.name) for inner in dataclasses.fields(value)}
+        elif f.name != "intrinsic":
+            flat[f.name] = value
+    return flat
+
+
+def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
+    """The agent with some settings changed: `particles`, or `explorer.particles` in full."""
+    for name, value in settings.items():
+        agent = _override_one(agent, name, value)
+    return agent
+
+
+def _override_one(agent: Agent, name: str, value: Any) -> Agent:
+    part, _, inner = name.rpartition(".")
+    for f in dataclasses.fields(agent):
+        current = getattr(agent, f.name)
+        if dataclasses.is_dataclass(current) and not isinstance(current, type):
+            owns = inner in {g.name for g in dataclasses.fields(current)}
+            if owns and part in ("", f.name):
+                changed: Agent = _replace(agent, f.name, _replace(current, inner, value))
+                return changed
+        elif f.name == inner and not part and f.name != "intrinsic":
+            changed = _replace(agent, inner, value)
+            return changed
+    near = difflib.get_close_matches(inner, names(agent), n=3) or sorted(names(agent))
+    raise UserError(f"this agent has no setting '{name}'; did you mean {', '.join(near)}?")
+
+
+def _replace(owner: Any, name: str, value: Any) -> Any:
+    kind = typing.get_type_hints(type(owner))[name]
+    try:
+        return dataclasses.replace(owner, **{name: _coerce(name, value, kind)})
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _coerce(name: str, value: Any, kind: Any) -> Any:
+    """A value of the field's type, from JSON or from the shell's text."""
+    if dataclasses.is_dataclass(kind) or dataclasses.is_dataclass(value):
+        return value
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        return _coerce(name, value, next(o for o in options if o is not type(None)))
+    if origin is Literal:
+        if value not in options:
+            raise UserError(f"{name} must be one of {', '.join(options)}, not '{value}'")
+        return value
+    if origin is tuple:
+        parts = value.split(",") if isinstance(value, str) else value
+        return tuple(_coerce(name, part, options[0]) for part in parts)
+    return _scalar(name, value, kind)
+
+
+def _scalar(name: str, value: Any, kind: type) -> Any:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    try:
+        if kind is bool:
+            return words[str(value).lower()]
+        if kind is int:
+            number = float(value)
+            if number != int(number) or isinstance(value, bool):
+                raise ValueError
+            return int(number)
+        if kind is float and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        pass
+    raise UserError(f"{name} must be {_article(kind)}, not '{value}'")
+
+
+def _article(kind: type) -> str:
+    return {bool: "true or false", int: "a whole number", float: "a number"}[kind]

@@ -1,0 +1,193 @@
+"""A run from here to a step: advance, log, evaluate, checkpoint. No maths."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adac.errors import UserError
+from adac.learner import Learner
+from adac.logs import (
+    EVALUATION_COLUMNS,
+    Display,
+    Sink,
+    Table,
+    TensorBoard,
+    WeightsAndBiases,
+    display,
+)
+from adac.runs import write_config
+from adac.steps import metric_names
+
+LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often things happen, in environment steps; 0 is never."""
+
+    eval_every: int = 0
+    eval_episodes: int = 10
+    checkpoint_every: int = 0
+    log_every: int = 1_000
+
+    def __post_init__(self) -> None:
+        for name in ("eval_every", "checkpoint_every", "log_every"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must not be negative")
+        if self.eval_episodes < 1:
+            raise UserError(f"eval_episodes must be at least 1, not {self.eval_episodes}")
+
+
+class Recorder:
+    """The files of a run folder; without a folder, nothing."""
+
+    def __init__(self, learner: Learner, out: Path, *, tensorboard: bool, wandb: bool):
+        self.sinks: list[Sink] = []
+        if tensorboard:
+            self.sinks.append(TensorBoard(out))
+        if wandb:
+            self.sinks.append(WeightsAndBiases(out, learner.config()))
+        names = metric_names(learner.agent, learner.obs_dim, learner.action_dim)
+        self.metrics = Table(out / "metrics.csv", [*LEADING, *names], learner.step)
+        self.evaluations = Table(out / "evaluations.csv", EVALUATION_COLUMNS, learner.step)
+
+    def add(self, table: Table, row: dict[str, Any]) -> None:
+        table.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
+        prefix = "eval" if table is self.evaluations else "train"
+        numbers = {f"{prefix}/{k}": float(v) for k, v in row.items() if k != "step"}
+        for sink in self.sinks:
+            sink.write(numbers, int(row["step"]))
+
+    def sync(self) -> None:
+        self.metrics.sync()
+        self.evaluations.sync()
+
+    def close(self) -> None:
+        self.metrics.close()
+        self.evaluations.close()
+        for sink in self.sinks:
+            sink.close()
+
+
+def train(
+    learner: Learner,
+    until: int,
+    *,
+    out: str | Path | None = None,
+    progress_bar: bool = False,
+    tensorboard: bool = False,
+    wandb: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    callback: Callable[[Learner], bool | None] | None = None,
+    **schedule: int,
+) -> bool:
+    """Train until `until` environment steps in total; returns whether it got there.
+
+    With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
+    checkpoint/. `callback` is called after every step and ends the training by returning False.
+    """
+    if until < learner.step:
+        raise UserError(f"the run is at step {learner.step} already, past {until}")
+    learner.horizon = max(until, 1)
+    folder = None if out is None else Path(out)
+    if folder is None and (tensorboard or wandb or schedule.get("checkpoint_every")):
+        raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")
+    with contextlib.ExitStack() as stack:
+        run = _Run(learner, Schedule(**schedule), folder)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            run.recorder = Recorder(learner, folder, tensorboard=tensorboard, wandb=wandb)
+            stack.callback(run.recorder.close)
+            write_config(folder, learner.config() | {"steps": until} | schedule)
+        run.display = stack.enter_context(display(learner.step, until, wanted=progress_bar))
+        return run.go(until, stop, callback)
+
+
+class _Run:
+    def __init__(self, learner: Learner, schedule: Schedule, folder: Path | None):
+        self.learner, self.schedule, self.folder = learner, schedule, folder
+        self.store = None if folder is None else learner.store_in(folder)
+        self.recorder: Recorder | None = None
+        self.display: Display
+        self._started = time.monotonic() - learner.wall_seconds
+        self._logged = (time.monotonic(), learner.step)
+        self._saved = -1
+        self._last_return: float | None = None
+
+    def go(
+        self,
+        until: int,
+        stop: Callable[[], bool],
+        callback: Callable[[Learner], bool | None] | None,
+    ) -> bool:
+        learner, going = self.learner, True
+        while going and learner.step < until and not stop():
+            before = learner.step
+            learner.advance()
+            if learner.recent:
+                self._last_return = learner.recent[-1].total
+            self._due(before)
+            self.display.update(learner.step, self._last_return)
+            going = callback is None or callback(learner) is not False
+        learner.wall_seconds = time.monotonic() - self._started
+        if learner.step >= until and self.schedule.eval_every:
+            self._evaluate()
+        self._checkpoint()
+        return learner.step >= until
+
+    def _due(self, before: int) -> None:
+        """Log, evaluate, then checkpoint: a checkpoint vouches for every row up to its step."""
+        now, plan = self.learner.step, self.schedule
+        self.learner.wall_seconds = time.monotonic() - self._started
+        if _crossed(before, now, plan.log_every):
+            self._log()
+        if _crossed(before, now, plan.eval_every):
+            self._evaluate()
+        if _crossed(before, now, plan.checkpoint_every):
+            self._checkpoint()
+
+    def _log(self) -> None:
+        learner = self.learner
+        row: dict[str, Any] = {"step": learner.step, "episodes": int(learner.world.episodes.sum())}
+        if learner.recent:
+            row["episode_return"] = float(np.mean([e.total for e in learner.recent]))
+            row["episode_length"] = float(np.mean([e.length for e in learner.recent]))
+        learner.recent = []
+        values = learner.diagnose()
+        then, step = self._logged
+        self._logged = (time.monotonic(), learner.step)
+        row["steps_per_second"] = (learner.step - step) / max(self._logged[0] - then, 1e-9)
+        if self.recorder is not None:
+            self.recorder.add(self.recorder.metrics, row | values)
+
+    def _evaluate(self) -> None:
+        learner = self.learner
+        if learner.evaluated == learner.step:
+            return
+        learner.evaluated = learner.step
+        result = learner.evaluate(self.schedule.eval_episodes, salt=learner.step).summary()
+        row = {"step": learner.step, "wall_seconds": learner.wall_seconds, **result}
+        self.display.say(
+            f"step {learner.step:,}: target policy returns "
+            f"{result['mean_return']:.1f} ± {result['std_return']:.1f} "
+            f"over {self.schedule.eval_episodes} episodes"
+        )
+        if self.recorder is not None:
+            self.recorder.add(self.recorder.evaluations, row)
+
+    def _checkpoint(self) -> None:
+        if self.store is None or self._saved == self.learner.step:
+            return
+        if self.recorder is not None:
+            self.recorder.sync()
+        self.learner.save_to(self.store)
+        self._saved = self.learner.step
+
+
+def _crossed(before: int, now: int, every: int) -> bool:
+    return bool(every) and before // every != now // every

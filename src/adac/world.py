@@ -1,0 +1,208 @@
+"""The environments of a run: scaled actions, seeded episodes, and a way back into a half-done one.
+
+Each episode is reset with a seed derived from the run's seed, the environment's index and the
+episode's number. With the actions since, that is enough to stand in the same place again.
+"""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from adac.errors import RunError, UserError
+
+Env = gymnasium.Env[Any, Any]
+Floats = NDArray[np.float32]
+EnvFactory = Callable[[], Env]
+
+
+class Episode(NamedTuple):
+    """A finished episode."""
+
+    total: float
+    length: int
+
+
+class Step(NamedTuple):
+    reward: Floats  # [N]
+    continues: Floats  # [N], 0 only after a termination
+    next_obs: Floats  # [N, o], the last observation of an episode where it ended, never a reset's
+    finished: list[Episode]
+
+
+class Scaling(NamedTuple):
+    """The task's action bounds; inside, actions are in [-1, 1]."""
+
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+    def to_task(self, action: NDArray[Any]) -> NDArray[Any]:
+        half = (self.high - self.low) / 2
+        scaled = self.low + (action.astype(self.low.dtype) + 1) * half
+        clipped: NDArray[Any] = np.clip(scaled, self.low, self.high)
+        return clipped
+
+
+def check_spaces(env: Env, name: str) -> Scaling:
+    """Refuse what the agents can not learn on, naming the wrapper that helps."""
+    obs, action = env.observation_space, env.action_space
+    if not isinstance(action, gymnasium.spaces.Box):
+        raise UserError(
+            f"{name} has the action space {action}, but adac learns continuous actions: "
+            "choose a task with a Box action space, or use gymnasium.wrappers.TransformAction"
+        )
+    if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
+        raise UserError(
+            f"{name} has an unbounded action space {action}: bound it with "
+            "gymnasium.wrappers.TransformAction and a finite Box"
+        )
+    if len(action.shape) != 1 or not np.issubdtype(action.dtype, np.floating):
+        raise UserError(
+            f"{name} has the action space {action}, but a flat Box of floats is needed: "
+            "wrap it in gymnasium.wrappers.TransformAction"
+        )
+    if not isinstance(obs, gymnasium.spaces.Box) or len(obs.shape) != 1:
+        raise UserError(
+            f"{name} has observations {_brief(obs)}, but a flat vector is needed: "
+            "wrap it in gymnasium.wrappers.FlattenObservation"
+        )
+    return Scaling(action.low, action.high)
+
+
+def _brief(space: gymnasium.Space[Any]) -> str:
+    shape = f" of shape {space.shape}" if isinstance(space, gymnasium.spaces.Box) else ""
+    return f"in a {type(space).__name__}{shape}"
+
+
+def episode_seed(*numbers: int) -> int:
+    """A seed from the run's seed and what it is for; 31 bits, because simulators want an int."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> 1)
+
+
+class World:
+    """N environments side by side, stepped as one; reset rows never leave it."""
+
+    def __init__(self, envs: Sequence[Env], name: str, seed: int):
+        self.name = name
+        self.seed = seed
+        self.scaling = check_spaces(envs[0], name)
+        self.vector = SyncVectorEnv(
+            [_constant(env) for env in envs], autoreset_mode=AutoresetMode.DISABLED
+        )
+        count = len(envs)
+        self.steps = 0
+        self.episodes = np.zeros(count, np.int64)  # the number of each environment's episode
+        self.actions: list[list[NDArray[Any]]] = [[] for _ in envs]  # since its reset
+        self.returns = np.zeros(count)
+        self.first = np.ones(count, bool)
+        self.obs: Floats = np.zeros((count, self.obs_dim), np.float32)
+
+    @property
+    def num_envs(self) -> int:
+        return self.vector.num_envs
+
+    @property
+    def obs_dim(self) -> int:
+        shape = self.vector.single_observation_space.shape
+        assert shape is not None
+        return int(shape[0])
+
+    @property
+    def action_dim(self) -> int:
+        return len(self.scaling.low)
+
+    def begin(self) -> None:
+        obs, _ = self.vector.reset(seed=self._seeds())
+        self.obs = self._checked("observation", obs)
+
+    def _seeds(self) -> list[int | None]:
+        return [episode_seed(self.seed, i, int(n)) for i, n in enumerate(self.episodes)]
+
+    def step(self, action: Floats) -> Step:
+        """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
+        scaled = self.scaling.to_task(action)
+        raw, reward, terminated, truncated, _ = self.vector.step(scaled)
+        self.steps += self.num_envs
+        next_obs = self._checked("observation", raw)
+        reward32 = self._checked("reward", reward)
+        self.returns += reward
+        for log, one in zip(self.actions, scaled, strict=True):
+            log.append(one)
+        done = terminated | truncated
+        self.obs, self.first = next_obs, done
+        finished = self._restart(done) if done.any() else []
+        return Step(reward32, (~terminated).astype(np.float32), next_obs, finished)
+
+    def _restart(self, done: NDArray[np.bool_]) -> list[Episode]:
+        finished = []
+        for i in np.flatnonzero(done):
+            finished.append(Episode(float(self.returns[i]), len(self.actions[i])))
+            self.actions[i] = []
+        self.returns[done] = 0.0
+        self.episodes[done] += 1
+        obs, _ = self.vector.reset(seed=self._seeds(), options={"reset_mask": done.copy()})
+        self.obs = self._checked("observation", obs)
+        return finished
+
+    def _checked(self, what: str, value: NDArray[Any]) -> Floats:
+        narrow = np.asarray(value, np.float32)
+        if not np.isfinite(narrow).all():
+            bad = narrow[~np.isfinite(narrow)][0]
+            raise RunError(f"{self.name} gave the {what} {bad} at step {self.steps}")
+        return narrow
+
+    def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays: dict[str, NDArray[Any]] = {"obs": self.obs, "first": self.first}
+        for i, log in enumerate(self.actions):
+            dtype = self.scaling.low.dtype
+            arrays[f"actions.{i}"] = np.array(log, dtype).reshape(len(log), self.action_dim)
+        facts = {
+            "steps": self.steps,
+            "episodes": self.episodes.tolist(),
+            "returns": self.returns.tolist(),
+        }
+        return arrays, facts
+
+    def restore(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> list[str]:
+        """Stand where the snapshot was taken; returns a warning for each place not found again."""
+        self.steps = int(facts["steps"])
+        self.episodes = np.array(facts["episodes"], np.int64)
+        self.returns = np.array(facts["returns"], float)
+        self.first = arrays["first"].astype(bool)
+        self.actions = [list(arrays[f"actions.{i}"]) for i in range(self.num_envs)]
+        self.obs = np.array(arrays["obs"], np.float32)
+        warnings = []
+        for i in range(self.num_envs):
+            if not np.array_equal(self._replay(i), self.obs[i]):
+                warnings.append(self._abandon(i))
+        return warnings
+
+    def _replay(self, i: int) -> Floats:
+        env = self.vector.envs[i]
+        obs, _ = env.reset(seed=episode_seed(self.seed, i, int(self.episodes[i])))
+        for action in self.actions[i]:
+            obs, *_ = env.step(action)
+        return np.asarray(obs, np.float32)
+
+    def _abandon(self, i: int) -> str:
+        lost = len(self.actions[i])
+        self.episodes[i] += 1
+        self.actions[i], self.returns[i], self.first[i] = [], 0.0, True
+        self.obs[i] = self._replay(i)
+        return (
+            f"{self.name} is not deterministic: replaying the {lost} steps of the unfinished "
+            "episode led elsewhere, so a new episode starts and the run differs from an "
+            "uninterrupted one"
+        )
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.vector.close()
+
+
+def _constant(env: Env) -> EnvFactory:
+    return lambda: env
