@@ -11,8 +11,8 @@ from adac.theory import MDP, Case, accumulate, greedy
 
 GRID = st.integers(-8, 8).map(lambda n: n / 2)  # small halves: ties are frequent, shrinking is kind
 TOLERANCE = 1e-8
-unhurried = settings(deadline=None, max_examples=60)  # a busy machine is no failure
-thorough = settings(deadline=None, max_examples=200)
+unhurried = settings(deadline=None, max_examples=50)  # a busy machine is no failure
+thorough = settings(deadline=None, max_examples=150)
 
 
 @st.composite
