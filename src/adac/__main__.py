@@ -1,0 +1,5 @@
+"""`python -m adac` is `adac`."""
+
+from adac.cli import main
+
+main()

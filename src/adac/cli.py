@@ -1,0 +1,343 @@
+"""The `adac` command."""
+
+import json
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from adac.errors import AdacError, RunError, UserError
+
+app = typer.Typer(
+    help="Exploration in continuous control: train, watch, evaluate, save and resume.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+reproduce = typer.Typer(help="Repeat what the paper reports.", no_args_is_help=True)
+app.add_typer(reproduce, name="reproduce")
+
+_debug = False
+
+
+def _set_debug(value: bool) -> bool:
+    global _debug
+    _debug = _debug or value
+    return value
+
+
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Show the traceback of a failure.", callback=_set_debug),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
+Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
+Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
+
+
+@app.command()
+def train(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")],
+    agent: Annotated[str, typer.Option(help="A named agent: `adac list agents`.")] = "adac-td3",
+    steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder.", show_default="runs/ENV-AGENT-sSEED")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE ...", help="Override settings of the agent."),
+    ] = None,
+    num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
+    eval_every: Annotated[int, typer.Option(help="Steps between evaluations; 0: never.")] = 5_000,
+    eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10,
+    checkpoint_every: Annotated[
+        int, typer.Option(help="Steps between checkpoints; 0: only at the end.")
+    ] = 10_000,
+    log_every: Annotated[int, typer.Option(help="Steps between rows of metrics.csv.")] = 1_000,
+    tensorboard: Tensorboard = False,
+    wandb: Wandb = False,
+    debug: Debug = False,
+) -> None:
+    """Train an agent on a task, into a run folder."""
+    from adac.learner import Learner
+
+    if steps < 1:
+        raise UserError(f"steps must be at least 1, not {steps}")
+    overrides = parse_settings(set_ or [])
+    folder = _fresh_folder(env, agent, seed) if out is None else out
+    if (folder / "config.json").exists():
+        raise UserError(
+            f"{folder} already holds a run: continue it with `adac resume {folder}`, "
+            "or choose another --out"
+        )
+    learner = Learner(env, agent, seed=seed, num_envs=num_envs, overrides=overrides)
+    _run(
+        learner,
+        steps,
+        folder,
+        tensorboard=tensorboard,
+        wandb=wandb,
+        eval_every=eval_every,
+        eval_episodes=eval_episodes,
+        checkpoint_every=checkpoint_every,
+        log_every=log_every,
+    )
+
+
+@app.command()
+def resume(
+    folder: RunFolder,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Environment steps in total.", show_default="what the run was to take"),
+    ] = None,
+    tensorboard: Tensorboard = False,
+    wandb: Wandb = False,
+    debug: Debug = False,
+) -> None:
+    """Continue an interrupted run, to the same bits as if it had never stopped."""
+    from adac.learner import Learner
+    from adac.runs import read_config
+
+    config = read_config(folder)
+    total = steps if steps is not None else config.get("steps")
+    if total is None:
+        raise UserError(f"{folder} does not say how long to train: give --steps")
+    learner = Learner.load(folder)
+    if learner.step >= total:
+        print(f"{folder} is at step {learner.step:,} already; train on with --steps")
+        return
+    names = ("eval_every", "eval_episodes", "checkpoint_every", "log_every")
+    schedule = {name: config[name] for name in names if name in config}
+    _run(learner, total, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
+
+
+class _Stop:
+    """Ctrl-C and SIGTERM ask the loop to end; a second Ctrl-C ends it at once."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number
+
+    def __call__(self) -> bool:
+        return bool(self.signal)
+
+
+def _run(learner: Any, until: int, folder: Path, **options: Any) -> None:
+    from adac.train import train as train_until
+
+    stop = _Stop()
+    print(
+        f"{learner.agent_name} on {learner.env_id}, seed {learner.seed}, "
+        f"from step {learner.step:,} to {until:,}, into {folder}"
+    )
+    try:
+        finished = train_until(
+            learner, until, out=folder, progress_bar=True, stop=stop, **options
+        )  # fmt: skip
+    except RunError as error:
+        kept = (folder / "checkpoint").exists()
+        hint = f"; the last good checkpoint stays: `adac resume {folder}`" if kept else ""
+        raise RunError(f"{error}{hint}") from error
+    finally:
+        learner.close()
+    if finished:
+        print(f"done: {folder}")
+    else:
+        print(f"stopped at step {learner.step:,} and saved; continue with: adac resume {folder}")
+        raise typer.Exit(128 + stop.signal)
+
+
+def _fresh_folder(env: str, agent: str, seed: int) -> Path:
+    """runs/ENV-AGENT-sSEED, with a number behind it if that is taken."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{env.split('/')[-1]}-{agent}-s{seed}")
+    folder, number = Path("runs") / name, 2
+    while folder.exists():
+        folder, number = Path("runs") / f"{name}-{number}", number + 1
+    return folder
+
+
+def parse_settings(items: list[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise UserError(f"--set wants NAME=VALUE, not '{item}'")
+        pairs[name.strip().replace("-", "_")] = value.strip()
+    return pairs
+
+
+@app.command("eval")
+def evaluate(
+    folder: RunFolder,
+    episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the episodes.", show_default="the run's")
+    ] = None,
+    video: Annotated[
+        Path | None, typer.Option(help="Film the episodes, as .mp4 or .gif.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Evaluate the target policy of a run."""
+    from adac.evaluate import Video
+    from adac.evaluate import evaluate as run_episodes
+    from adac.learner import Learner
+
+    learner = Learner.load(folder, with_replay=False)
+    env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
+    film = Video(video, env) if video else None
+    used = learner.seed if seed is None else seed
+    result = run_episodes(
+        learner.policy,
+        env,
+        episodes,
+        used,
+        name=learner.env_id,
+        frame=film.add if film else None,
+    )
+    if film:
+        film.close()
+    env.close()
+    learner.close()
+    facts = {"env": learner.env_id, "agent": learner.agent_name, "step": learner.step, "seed": used}
+    if as_json:
+        print(json.dumps(facts | result.summary() | {"returns": result.returns.tolist()}))
+        return
+    summary = result.summary()
+    print(
+        f"{learner.agent_name} on {learner.env_id} at step {learner.step:,}: "
+        f"{summary['mean_return']:.1f} ± {summary['std_return']:.1f} over {episodes} episodes "
+        f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
+    )
+    if video:
+        print(f"film: {video}")
+
+
+@app.command()
+def plot(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The picture: .png, .svg or .pdf.")],
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of metrics.csv, e.g. bias or spread.",
+            show_default="returns of the target policy",
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Draw learning curves; runs that differ only in their seed become a mean and a band."""
+    from adac.plots import plot_runs
+
+    plot_runs(folders, out, metric)
+    print(out)
+
+
+class Listing(StrEnum):
+    agents = "agents"
+    envs = "envs"
+
+
+@app.command("list")
+def list_(
+    what: Annotated[Listing, typer.Argument(help="What to list.")],
+    debug: Debug = False,
+) -> None:
+    """List the named agents, or the tasks of the paper."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(_agents_table() if what is Listing.agents else _envs_table())
+
+
+def _agents_table() -> Table:
+    from adac.presets import AGENTS, DEFAULT
+
+    table = Table("agent", "what it is", box=None, pad_edge=False)
+    for name, (text, _) in AGENTS.items():
+        table.add_row(f"[bold]{name}[/]" if name == DEFAULT else name, text)
+    return table
+
+
+def _envs_table() -> Table:
+    from adac import envs
+
+    table = Table("task", "group", "observations", "actions", "extra", box=None, pad_edge=False)
+    for task in envs.SUITE:
+        table.add_row(task.id, task.group, str(task.obs_dim), str(task.action_dim), task.extra)
+    return table
+
+
+@reproduce.command()
+def theorem(
+    mdps: Annotated[int, typer.Option(help="Random MDPs.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of the MDPs.")] = 0,
+    out: Annotated[Path, typer.Option(help="Where the PNG and the CSV go.")] = Path("theorem"),
+    debug: Debug = False,
+) -> None:
+    """Theorem 1 on random tabular MDPs: what holds, what does not, and counter-examples."""
+    from adac.experiments.theorem import run
+
+    run(mdps, seed, out)
+
+
+def expand_settings(arguments: list[str]) -> list[str]:
+    """`--set a=1 b=2` as `--set a=1 --set b=2`."""
+    expanded: list[str] = []
+    setting = False
+    for argument in arguments:
+        if argument == "--set":
+            setting = True
+            continue
+        if setting and (argument.startswith("-") or "=" not in argument):
+            setting = False
+        expanded += ["--set", argument] if setting else [argument]
+    return expanded
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every failure is one sentence on stderr and an exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    warnings.showwarning = _show_warning
+    try:
+        app(args=expand_settings(given))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        sys.exit(_explain(error))
+
+
+def _explain(error: Exception) -> int:
+    if _debug:
+        traceback.print_exception(error)
+    known = isinstance(error, AdacError)
+    text = str(error) if known else f"{type(error).__name__}: {error} (--debug shows where)"
+    print(f"adac: {text}", file=sys.stderr)
+    return error.exit_code if isinstance(error, AdacError) else 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"adac: warning: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Learning curves of run folders: one panel a task, one line an agent, a band over seeds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adac.errors import UserError, missing_extra
+from adac.logs import read_table
+from adac.runs import read_config
+
+# Okabe and Ito's colours, which also the colour-blind tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+class Curve(NamedTuple):
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]  # [seeds, steps]
+
+
+def plot_runs(folders: Sequence[Path], out: Path, metric: str | None = None) -> None:
+    figure_class = _figure_class()
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        raise UserError(f"a plot is written as .png, .svg or .pdf, not '{out.suffix}'")
+    panels = gather(folders, metric)
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure = figure_class(figsize=(5.2 * columns + 0.6, 3.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis, (task, curves) in zip(axes, panels.items(), strict=False):
+        _draw(axis, task, curves, metric)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=150)
+
+
+def _figure_class() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise missing_extra("adac plot", "plot") from None
+    return Figure
+
+
+def gather(folders: Sequence[Path], metric: str | None) -> dict[str, dict[str, Curve]]:
+    """{task: {agent: curve}}, from evaluations.csv, or from a column of metrics.csv."""
+    runs: dict[str, dict[str, list[dict[int, float]]]] = {}
+    for folder in folders:
+        config = read_config(folder)
+        series = _series(folder, metric)
+        runs.setdefault(config["env"], {}).setdefault(config["agent_name"], []).append(series)
+    return {
+        task: {agent: _curve(series) for agent, series in agents.items()}
+        for task, agents in runs.items()
+    }
+
+
+def _series(folder: Path, metric: str | None) -> dict[int, float]:
+    name, column = ("evaluations", "mean_return") if metric is None else ("metrics", metric)
+    rows = read_table(folder / f"{name}.csv")
+    if rows and column not in rows[0]:
+        known = ", ".join(c for c in rows[0] if c != "step")
+        raise UserError(f"{folder}/{name}.csv has no column '{column}'; it has {known}")
+    series = {int(row["step"]): float(row[column]) for row in rows if row[column]}
+    if not series:
+        raise UserError(f"{folder} has nothing to draw yet: {name}.csv has no '{column}'")
+    return series
+
+
+def _curve(series: list[dict[int, float]]) -> Curve:
+    """Over the steps that every seed has."""
+    common = sorted(set.intersection(*(set(s) for s in series)))
+    if not common:
+        raise UserError("these runs have no step in common, so no mean can be drawn")
+    return Curve(np.array(common), np.array([[s[step] for step in common] for s in series]))
+
+
+def _draw(axis: Any, task: str, curves: dict[str, Curve], metric: str | None) -> None:
+    for number, (agent, curve) in enumerate(curves.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        mean, std = curve.values.mean(axis=0), curve.values.std(axis=0)
+        seeds = len(curve.values)
+        label = agent if seeds == 1 else f"{agent} (mean ± std of {seeds} seeds)"
+        axis.plot(curve.steps, mean, color=colour, label=label, linewidth=1.8)
+        if seeds > 1:
+            axis.fill_between(curve.steps, mean - std, mean + std, color=colour, alpha=0.2, lw=0)
+    axis.set_title(task, fontsize=11)
+    axis.set_xlabel("environment steps")
+    axis.set_ylabel("return of the target policy" if metric is None else metric)
+    axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=9)
