@@ -1,5 +1,6 @@
 """The nineteen tasks of the paper, registered with Gymnasium on import."""
 
+from adac.envs.making import make
+from adac.envs.suite import EXTRAS, SUITE, Task, register
 
-def register() -> None:
-    """Register our tasks under `adac/`; safe to call again."""
+__all__ = ["EXTRAS", "SUITE", "Task", "make", "register"]

@@ -1,0 +1,90 @@
+"""`make`: Gymnasium's, with headless rendering and failures told in one sentence."""
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from typing import Any
+
+import gymnasium
+from gymnasium import error
+
+from adac.envs.suite import EXTRAS, SUITE
+from adac.errors import UserError, missing_extra
+
+# The module whose absence means that the extra is missing.
+_EXTRA_OF = {
+    "mujoco": "mujoco",
+    "Box2D": "box2d",
+    "pybullet": "pybullet",
+    "pybullet_data": "pybullet",
+    "pygame": "classic",
+}
+_HEADLESS = {"MUJOCO_GL": "egl", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+
+
+def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Make any registered task, or `module:Id` after importing the module."""
+    if not _has_display():
+        for variable, value in _HEADLESS.items():
+            os.environ.setdefault(variable, value)
+    _refuse_pictures_without_pygame(task_id, kwargs.get("render_mode"))
+    try:
+        with warnings.catch_warnings():
+            if task_id in {task.id for task in SUITE}:
+                # The paper's versions are named on purpose, although newer ones exist.
+                warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
+            return gymnasium.make(task_id, **kwargs)
+    except error.UnregisteredEnv:
+        raise _unknown(task_id) from None
+    except error.DeprecatedEnv as failure:
+        raise UserError(_one_line(failure)) from failure
+    except (error.DependencyNotInstalled, ImportError) as failure:
+        raise _not_importable(task_id, failure) from failure
+    except error.Error as failure:
+        if str(failure).startswith("Malformed"):
+            raise UserError(
+                f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
+            ) from failure
+        raise
+
+
+def _has_display() -> bool:
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _refuse_pictures_without_pygame(task_id: str, render_mode: str | None) -> None:
+    # Gymnasium's own classic tasks would fail only at the first frame.
+    classic = {task.id for task in (*SUITE, *EXTRAS) if task.extra == "classic"}
+    if render_mode and task_id in classic and importlib.util.find_spec("pygame") is None:
+        raise missing_extra(f"A picture of {task_id}", "classic")
+
+
+def _unknown(task_id: str) -> UserError:
+    known = sorted(gymnasium.registry)
+    name = task_id.rpartition(":")[2]
+    short = {key.rpartition("/")[2].lower(): key for key in known}
+    wanted = name.rpartition("/")[2].lower()
+    near = [short[match] for match in difflib.get_close_matches(wanted, short, n=3, cutoff=0.5)]
+    hint = f"; did you mean {', '.join(near)}?" if near else "; `adac list envs` shows the paper's"
+    return UserError(f"no task is registered as '{task_id}'{hint}")
+
+
+def _not_importable(task_id: str, failure: Exception) -> UserError:
+    if "gymnasium-robotics" in str(failure):
+        name, _, _ = task_id.rpartition("-v")
+        return UserError(f"{task_id} no longer runs in Gymnasium; {name}-v4 has the same rewards")
+    absent = [module for module in _EXTRA_OF if importlib.util.find_spec(module) is None]
+    named = getattr(failure, "name", None)
+    for module in absent:
+        if module == named or module.lower() in str(failure).lower():
+            return missing_extra(task_id, _EXTRA_OF[module])
+    return UserError(f"{task_id} can not be loaded: {_one_line(failure)}")
+
+
+def _one_line(failure: Exception) -> str:
+    return " ".join(str(failure).split())

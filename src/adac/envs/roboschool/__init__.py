@@ -1,0 +1,1 @@
+"""Roboschool's walkers on PyBullet: `robots` are values, the `walker` is shared."""
