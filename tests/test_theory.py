@@ -114,6 +114,22 @@ def test_corrected_bounds_need_only_that_mu_improves_on_the_summed_reward(case: 
 
 
 @unhurried
+@given(cases_and_policies())
+def test_corrected_bounds_for_any_policy_loosen_by_its_shortfall(
+    drawn: tuple[Case, theory.Array],
+) -> None:
+    """A μ that falls short of π by at most ε in Q^π_R' loses at most γ ε / (1 − γ) more."""
+    case, mu = drawn
+    pi, discount = theory.target_policy(case), case.mdp.discount
+    shaped = accumulate(case.mdp, pi, case.mdp.reward + case.bonus)
+    shortfall = max(0.0, (theory.under(pi, shaped) - theory.under(mu, shaped)).max())
+    allowance = discount * shortfall / (1 - discount)
+    t = theory.terms(case, mu)
+    assert theory.second_corrected(t).slack.min() >= -allowance - TOLERANCE
+    assert theory.return_bound(t).slack.min() >= -allowance - TOLERANCE
+
+
+@unhurried
 @given(cases(bonus=st.integers(0, 8).map(float)))
 def test_printed_second_bound_where_mu_collects_at_most_twice_the_bonus_of_pi(case: Case) -> None:
     t = theory.terms(case)
@@ -186,6 +202,8 @@ def test_first_printed_statement_fails_with_an_exact_critic() -> None:
     np.testing.assert_array_equal(theory.first_printed(t).slack, [[-1, -1]])
     assert theory.first_printed(t).violated.all()
     assert not theory.first_reversed(t).violated.any()
+    from_state = theory.terms_from_states(theory.first_counterexample())
+    assert theory.first_printed(from_state).slack == pytest.approx(-2)  # 0 ≥ 0 + 2 − 0
 
 
 def test_second_printed_statement_fails_with_half_the_value() -> None:
