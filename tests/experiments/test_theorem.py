@@ -188,6 +188,7 @@ def test_without_matplotlib_one_sentence_names_the_extra(
     assert (tmp_path / "theorem.csv").exists()
 
 
-def test_no_mdps_is_a_user_error() -> None:
-    with pytest.raises(UserError, match="at least 1"):
-        study(0, 0)
+@pytest.mark.parametrize(("mdps", "seed", "words"), [(0, 0, "at least 1"), (1, -1, "negative")])
+def test_bad_settings_are_user_errors(mdps: int, seed: int, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        study(mdps, seed)

@@ -116,6 +116,8 @@ def study(mdps: int, seed: int) -> Study:
     """Draw, measure and search; the shapes share the MDPs evenly, each with its own stream."""
     if mdps < 1:
         raise UserError(f"the number of MDPs must be at least 1, not {mdps}")
+    if seed < 0:
+        raise UserError(f"the seed must not be negative, but is {seed}")
     printed = [s for s in STATEMENTS if s.printed]
     found: dict[str, Counterexample | None] = {s.key: None for s in printed}
     parts: list[tuple[np.ndarray, ...]] = []
