@@ -5,47 +5,58 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.envs.roboschool.bullet import World, pybullet
+from adac.envs.roboschool.bullet import BASE, World, pybullet
 
-WIDTH, HEIGHT = 640, 480
+Pixels = NDArray[np.uint8]
+Colour = tuple[float, float, float, float]
+
+WIDTH, HEIGHT = 512, 384  # whole blocks of 16, as video encoders like
+SUN = (2.0, -3.0, 5.0)  # no shadows: the renderer puts most of the floor into one
+ZENITH, HORIZON = (118, 158, 206), (228, 238, 246)
+SAND: Colour = (0.85, 0.62, 0.38, 1.0)
+RUST: Colour = (0.72, 0.30, 0.20, 1.0)
 
 
 @dataclass(frozen=True)
 class View:
-    """From where the robot is looked at, as it runs."""
+    """From where the robot is looked at, and how it is painted (None: as its model says)."""
 
     distance: float = 3.0
-    yaw: float = 20.0
-    pitch: float = -15.0
-    height: float = 0.7
-
-
-SIDE = View()
+    height: float = 0.7  # of the point looked at
+    limbs: Colour | None = SAND
+    feet: Colour | None = RUST
 
 
 class Camera:
-    """Follows the robot, and lays a chequered floor that has no part in the physics."""
+    """Runs beside the robot."""
 
-    def __init__(self, world: World, view: View) -> None:
+    def __init__(self, world: World, view: View, feet: list[int]) -> None:
         self._world, self._view = world, view
+        for link in (BASE, *world.link_numbers.values()):
+            colour = view.feet if link in feet else view.limbs
+            if colour is not None:
+                pybullet.changeVisualShape(
+                    world.robot, link, rgbaColor=colour, physicsClientId=world.client
+                )
+        self._lens = pybullet.computeProjectionMatrixFOV(45.0, WIDTH / HEIGHT, 0.1, 80.0)
+        self._sky = np.linspace(ZENITH, HORIZON, HEIGHT // 3, dtype=np.float64)
+        self._sky = np.concatenate([self._sky, np.tile(HORIZON, (HEIGHT - HEIGHT // 3, 1))])
 
-    def shoot(self) -> NDArray[np.uint8]:
-        client = self._world.client
+    def shoot(self) -> Pixels:
         x, y, _ = self._world.read().body
-        view = self._view
         eye = pybullet.computeViewMatrixFromYawPitchRoll(
-            (x, y, view.height), view.distance, view.yaw, view.pitch, 0.0, 2
+            (x, y, self._view.height), self._view.distance, 12.0, -14.0, 0.0, 2
         )
-        lens = pybullet.computeProjectionMatrixFOV(50.0, WIDTH / HEIGHT, 0.1, 60.0)
-        image = pybullet.getCameraImage(
+        _, _, colours, _, bodies = pybullet.getCameraImage(
             WIDTH,
             HEIGHT,
             eye,
-            lens,
-            lightDirection=(2.0, -3.0, 5.0),
-            shadow=1,
+            self._lens,
+            lightDirection=SUN,
+            shadow=0,
             renderer=pybullet.ER_TINY_RENDERER,
-            physicsClientId=client,
+            physicsClientId=self._world.client,
         )
-        pixels = np.reshape(np.asarray(image[2], np.uint8), (HEIGHT, WIDTH, 4))
-        return np.ascontiguousarray(pixels[:, :, :3])
+        frame = np.reshape(np.asarray(colours, np.uint8), (HEIGHT, WIDTH, 4))[:, :, :3]
+        nothing = np.reshape(bodies, (HEIGHT, WIDTH, 1)) < 0
+        return np.where(nothing, self._sky[:, None, :], frame).astype(np.uint8)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from adac.envs.roboschool.atlas import load_atlas
 from adac.envs.roboschool.bullet import Loader, load_mjcf
-from adac.envs.roboschool.camera import SIDE, View
+from adac.envs.roboschool.camera import View
 
 
 class Posture(Protocol):
@@ -39,7 +39,7 @@ class Robot:
     # Roboschool's Bullet added the first hinge's velocity, along the body's x axis, to the velocity
     # of a body part that hangs on sliders; its published policies rely on it.
     slider_slip: bool = False
-    view: View = SIDE
+    view: View = field(default_factory=View)
 
 
 def _upright(posture: Posture) -> float:
@@ -68,6 +68,7 @@ ROBOTS: Mapping[str, Robot] = {
         feet=("front_left_foot", "front_right_foot", "left_back_foot", "right_back_foot"),
         alive=_above_ground,
         power=2.5,
+        view=View(distance=3.2, height=0.5),
     ),
     "Hopper": Robot(
         load=partial(load_mjcf, "hopper.xml"),
@@ -92,6 +93,7 @@ ROBOTS: Mapping[str, Robot] = {
             "ffoot": 30.0,
         },
         slider_slip=True,
+        view=View(distance=2.8, height=0.5),
     ),
     "AtlasForwardWalk": Robot(
         load=load_atlas,
@@ -103,6 +105,7 @@ ROBOTS: Mapping[str, Robot] = {
         compound=True,
         start=(0.0, 0.0, 1.0),
         reference_height=1.5,
+        view=View(distance=3.4, height=0.95, limbs=None, feet=None),
     ),
     "Walker2d": Robot(
         load=partial(load_mjcf, "walker2d.xml"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adac.envs.roboschool import bullet
 from adac.envs.roboschool.bullet import STEP_SECONDS, Contacts, Joints, Reading, Triple, World
-from adac.envs.roboschool.camera import Camera
+from adac.envs.roboschool.camera import Camera, Pixels
 from adac.envs.roboschool.robots import ROBOTS, Robot
 
 Observation = NDArray[np.float32]
@@ -118,8 +118,8 @@ class Walker(gymnasium.Env[Observation, Action]):
             compound=chosen.compound,
             visuals=visuals,
         )
-        self._camera = Camera(self.world, chosen.view) if visuals else None
         self.body = Body(chosen, self.world.joints, self.world.link_numbers)
+        self._camera = Camera(self.world, chosen.view, self.body.feet) if visuals else None
         size = len(self.world.joints.names)
         self.action_space = spaces.Box(-1.0, 1.0, (size,), np.float32)
         self.observation_space = spaces.Box(
@@ -162,7 +162,7 @@ class Walker(gymnasium.Env[Observation, Action]):
             "feet_collision": -FOOT_COLLISION_COST * bumps,
         }
 
-    def render(self) -> NDArray[np.uint8] | None:
+    def render(self) -> Pixels | None:
         return None if self._camera is None else self._camera.shoot()
 
     def close(self) -> None:
