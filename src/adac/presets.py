@@ -4,11 +4,13 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Callable
+from functools import partial
 
 from adac.agent import Agent
 from adac.bases import SAC, Deterministic
 from adac.errors import UserError
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.intrinsic import Intrinsic, Rnd, Vime
 from adac.networks import Networks
 
 TD3 = Deterministic()
@@ -68,6 +70,26 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
         lambda: _ddpg(OrnsteinUhlenbeck(1.0), PLAIN),
     ),
     "sac": ("Soft actor-critic, learned temperature", _sac),
+}
+
+
+def _rewarded(name: str, intrinsic: Intrinsic) -> Agent:
+    return dataclasses.replace(AGENTS[name][1](), intrinsic=intrinsic)
+
+
+INTRINSIC: dict[str, type[Intrinsic]] = {"vime": Vime, "rnd": Rnd}
+AGENTS |= {
+    f"{name}-{label}": (
+        f"{name} with a {label.upper()} bonus in {where}",
+        partial(_rewarded, name, kind()),
+    )
+    for label, kind in INTRINSIC.items()
+    for name, where in {
+        "td3": "its only critic",
+        "ddpg": "its only critic",
+        "adac-td3": "the behaviour critic alone",
+        "adac-ddpg": "the behaviour critic alone",
+    }.items()
 }
 
 # "K = 8 for Hopper and RoboschoolAtlasForwardWalk" (Appendix D): MuJoCo's Hopper, any version.

@@ -11,7 +11,7 @@ from adac.agent import Agent
 from adac.bases import SAC, Base, Deterministic
 from adac.errors import UserError
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
-from adac.intrinsic import Intrinsic
+from adac.intrinsic import Intrinsic, Rnd, Vime
 from adac.networks import Networks
 
 Part = Base | Explorer | Intrinsic | Networks
@@ -24,6 +24,8 @@ KINDS: dict[str, type[Any]] = {
         GaussianNoise,
         OrnsteinUhlenbeck,
         OwnPolicy,
+        Vime,
+        Rnd,
         Networks,
     )
 }

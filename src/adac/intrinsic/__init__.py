@@ -1,7 +1,7 @@
 """Intrinsic rewards: a bonus for what the agent does not know yet.
 
 An intrinsic reward is frozen settings plus pure functions over a state of its own, which lives in
-`AgentState` and so in the checkpoint.
+`AgentState` and so in the checkpoint. docs/intrinsic.md writes a new one step by step.
 """
 
 from abc import abstractmethod
@@ -13,6 +13,8 @@ from jax import Array
 
 @dataclass(frozen=True)
 class Intrinsic:
+    """What an intrinsic reward is asked. Observations are raw, actions in [-1, 1]."""
+
     fresh_bonus: bool = False  # recompute the bonus for each minibatch instead of storing it
 
     @abstractmethod
@@ -28,3 +30,13 @@ class Intrinsic:
         self, state: Any, obs: Array, action: Array, next_obs: Array, key: Array
     ) -> tuple[Any, dict[str, Array]]:
         """Learn from a minibatch of the replay buffer; returns the state and what to log."""
+
+    def predict(self, state: Any, obs: Array, action: Array, key: Array) -> Array | None:
+        """Next observations as this reward's own model expects them, [B, o]; None without one."""
+        return None
+
+
+from adac.intrinsic.rnd import Rnd  # noqa: E402
+from adac.intrinsic.vime import Vime  # noqa: E402
+
+__all__ = ["Intrinsic", "Rnd", "Vime"]
