@@ -10,7 +10,9 @@ from typing import Any
 
 import gymnasium
 from gymnasium import error
+from gymnasium.envs.registration import EnvSpec
 
+from adac.envs.repeat import repeatable
 from adac.envs.suite import EXTRAS, SUITE
 from adac.errors import UserError, missing_extra
 
@@ -33,10 +35,13 @@ def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     _refuse_pictures_without_pygame(task_id, kwargs.get("render_mode"))
     try:
         with warnings.catch_warnings():
-            if task_id in {task.id for task in SUITE}:
-                # The paper's versions are named on purpose, although newer ones exist.
-                warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-            return gymnasium.make(task_id, **kwargs)
+            # A version is named on purpose, although a newer one may exist.
+            warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
+            # Box2D's import ends the process where this warning is an error.
+            warnings.filterwarnings(
+                "ignore", "builtin type .* has no __module__", DeprecationWarning
+            )
+            return repeatable(gymnasium.make(task_id, **kwargs))
     except error.UnregisteredEnv:
         raise _unknown(task_id) from None
     except error.DeprecatedEnv as failure:
@@ -65,13 +70,18 @@ def _refuse_pictures_without_pygame(task_id: str, render_mode: str | None) -> No
 
 
 def _unknown(task_id: str) -> UserError:
-    known = sorted(gymnasium.registry)
+    known = sorted(key for key, spec in gymnasium.registry.items() if _still_runs(spec))
     name = task_id.rpartition(":")[2]
     short = {key.rpartition("/")[2].lower(): key for key in known}
     wanted = name.rpartition("/")[2].lower()
     near = [short[match] for match in difflib.get_close_matches(wanted, short, n=3, cutoff=0.5)]
     hint = f"; did you mean {', '.join(near)}?" if near else "; `adac list envs` shows the paper's"
     return UserError(f"no task is registered as '{task_id}'{hint}")
+
+
+def _still_runs(spec: EnvSpec) -> bool:
+    # Gymnasium keeps MuJoCo's v2 and v3 registered with a function that raises.
+    return getattr(spec.entry_point, "__name__", "") != "_raise_mujoco_py_error"
 
 
 def _not_importable(task_id: str, failure: Exception) -> UserError:

@@ -1,0 +1,183 @@
+"""`make`: one sentence for what a user can get wrong, and pictures without a display."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from adac import envs
+from adac.errors import UserError
+
+HIDE = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in {hidden!r} else find(name, *rest)
+import gymnasium
+from adac import envs
+from adac.errors import UserError
+try:
+    {call}
+except UserError as error:
+    print(error)
+"""
+
+
+def without(hidden: set[str], call: str) -> str:
+    """What a fresh interpreter that lacks some modules prints."""
+    code = HIDE.format(hidden=hidden, call=call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "call", "extra"),
+    [
+        ({"mujoco"}, "envs.make('Hopper-v4')", "mujoco"),
+        ({"Box2D"}, "envs.make('BipedalWalker-v3')", "box2d"),
+        ({"pybullet", "pybullet_data"}, "envs.make('adac/RoboschoolHopper-v1')", "pybullet"),
+        ({"pybullet", "pybullet_data"}, "gymnasium.make('adac/RoboschoolAnt-v1')", "pybullet"),
+        (
+            {"pygame"},
+            "envs.make('adac/PendulumSparse-v0', render_mode='rgb_array')",
+            "classic",
+        ),
+    ],
+)
+def test_a_missing_simulator_is_one_line_that_names_the_extra(
+    hidden: set[str], call: str, extra: str
+) -> None:
+    line = without(hidden, call)
+    assert line.endswith(f"pip install 'adac[{extra}]'")
+    assert len(line.splitlines()) == 1
+
+
+def test_the_small_tasks_run_without_pygame() -> None:
+    call = "print(envs.make('adac/CartPoleSwingUpSparse-v0').reset(seed=0)[0].shape)"
+    assert without({"pygame", "mujoco", "Box2D", "pybullet"}, call) == "(5,)"
+
+
+def failure(task_id: str, **kwargs: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        envs.make(task_id, **kwargs)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("Hoper-v4", "Hopper-v4"),
+        ("RoboschoolHopper-v1", "adac/RoboschoolHopper-v1"),
+        ("adac/PendulmSparse-v0", "adac/PendulumSparse-v0"),
+        ("Hopper-v9", "Hopper-v4"),
+        ("adac/RoboschoolAtlas-v1", "adac/RoboschoolAtlasForwardWalk-v1"),
+    ],
+)
+def test_an_unknown_id_names_the_nearest(wrong: str, right: str) -> None:
+    said = failure(wrong)
+    assert f"'{wrong}'" in said
+    assert right in said
+    assert "-v2" not in said  # still registered, but they do not run
+
+
+def test_an_id_unlike_any_points_to_the_list() -> None:
+    assert "adac list envs" in failure("Qqqqqqqqqqqq-v0")
+
+
+@pytest.mark.parametrize("wrong", ["", "no task", "Hopper-v4!"])
+def test_a_malformed_id(wrong: str) -> None:
+    assert "is no task id" in failure(wrong)
+
+
+@pytest.mark.parametrize("old", ["Hopper-v2", "Ant-v3", "InvertedPendulum-v2"])
+def test_mujoco_versions_that_are_gone(old: str) -> None:
+    said = failure(old)
+    assert old.rpartition("-")[0] + "-v4" in said
+
+
+def test_a_deprecated_version_names_its_successor() -> None:
+    assert "LunarLanderContinuous-v3" in failure("LunarLanderContinuous-v2")
+
+
+def test_a_module_that_does_not_exist() -> None:
+    assert "nowhere" in failure("nowhere:Task-v0")
+
+
+def test_any_other_failure_passes_through() -> None:
+    with pytest.raises(TypeError, match="no_such_setting"):
+        envs.make("Hopper-v4", no_such_setting=1)
+
+
+def test_ids_with_a_module_and_settings_reach_gymnasium() -> None:
+    env = envs.make("adac:adac/PendulumSparse-v0", max_episode_steps=3)
+    env.reset(seed=0)
+    assert [env.step(np.zeros(1, np.float32))[3] for _ in range(3)] == [False, False, True]
+
+
+def test_a_task_of_the_users_own() -> None:
+    class Own(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+        action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    gymnasium.register("own/Task-v0", Own)
+    try:
+        assert isinstance(envs.make("own/Task-v0").unwrapped, Own)
+        assert "own/Task-v0" in failure("own/Tsk-v0")
+    finally:
+        del gymnasium.registry["own/Task-v0"]
+
+
+HEADLESS = ("MUJOCO_GL", "SDL_VIDEODRIVER", "SDL_AUDIODRIVER")
+
+
+@pytest.fixture
+def no_display(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for variable in ("DISPLAY", "WAYLAND_DISPLAY", *HEADLESS):
+        monkeypatch.setenv(variable, "x")  # so that it is restored afterwards
+        monkeypatch.delenv(variable)
+    return monkeypatch
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
+def test_headless_variables_are_set_only_without_a_display(no_display: pytest.MonkeyPatch) -> None:
+    no_display.setenv("DISPLAY", ":0")
+    envs.make("adac/PendulumSparse-v0")
+    assert not any(variable in os.environ for variable in HEADLESS)
+    no_display.delenv("DISPLAY")
+    no_display.setenv("MUJOCO_GL", "osmesa")
+    envs.make("adac/PendulumSparse-v0")
+    assert [os.environ[variable] for variable in HEADLESS] == ["osmesa", "dummy", "dummy"]
+
+
+@pytest.mark.parametrize("task", [*envs.SUITE, *envs.EXTRAS], ids=lambda task: task.id)
+def test_frames(task: envs.Task) -> None:
+    env = envs.make(task.id, render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    assert isinstance(first, np.ndarray)
+    assert first.dtype == np.uint8
+    assert first.ndim == 3
+    assert first.shape[2] == 3
+    assert min(first.shape[:2]) >= 300
+    assert first.std() > 5  # not one colour
+    for _ in range(10):
+        env.step(env.action_space.high)
+    assert not np.array_equal(env.render(), first)
+    env.close()
+
+
+def test_no_frames_without_a_render_mode() -> None:
+    for task_id in ("adac/RoboschoolHopper-v1", "adac/CartPoleSwingUpSparse-v0"):
+        env = envs.make(task_id).unwrapped
+        env.reset(seed=0)
+        assert env.render() is None
