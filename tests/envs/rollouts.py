@@ -25,9 +25,13 @@ def fingerprint(env: gymnasium.Env[Any, Any], seed: int, steps: int) -> str:
 
 
 if __name__ == "__main__":
+    # Another process's account: what importing adac loads, its trajectories, what these load.
+    import json
     import sys
 
     from adac import envs
 
-    for task_id in sys.argv[2:]:
-        print(task_id, fingerprint(envs.make(task_id), seed=3, steps=int(sys.argv[1])))
+    steps, *ids = sys.argv[1:]
+    at_import = sorted(sys.modules)
+    prints = {task_id: fingerprint(envs.make(task_id), seed=3, steps=int(steps)) for task_id in ids}
+    print(json.dumps({"at_import": at_import, "prints": prints, "at_end": sorted(sys.modules)}))

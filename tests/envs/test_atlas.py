@@ -2,8 +2,6 @@
 
 import importlib.metadata
 import math
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
@@ -72,14 +70,6 @@ def test_a_broken_distribution_is_told_the_same(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Empty())
     with pytest.raises(UserError, match="pip install --no-deps roboschool"):
         envs.make(ID)
-
-
-def test_roboschool_is_never_imported() -> None:
-    code = (
-        f"import sys; from adac import envs; envs.make({ID!r}); print('roboschool' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_masses_and_friction(env: Walker, urdf: ElementTree.Element) -> None:
@@ -215,7 +205,7 @@ def test_stiff_knees_cost_one_each(env: Walker, left: float, right: float, alive
 @pytest.mark.parametrize(("above", "alive"), [(0.01, 4.0), (-0.01, -1.0)])
 def test_it_ends_when_the_head_sinks_below_1_3(env: Walker, above: float, alive: float) -> None:
     env.reset(seed=0)
-    put(env, l_leg_kny=2.3, r_leg_kny=2.3, l_leg_hpy=-1.6, r_leg_hpy=-1.6)  # clear of the floor
+    put(env, l_leg_kny=0.2, r_leg_kny=0.2, l_leg_hpy=-1.5, r_leg_hpy=-1.5)  # legs off the floor
     client, robot = env.world.client, env.world.robot
     head = pybullet.getLinkState(robot, env.world.link_numbers["head"], physicsClientId=client)
     # The fall of one step (g t^2 / 2, 1.3 mm) is less than the 10 mm.
