@@ -76,15 +76,16 @@ def sample(q: Posterior, x: Array, count: int, key: Array) -> Array:
     A layer's output is drawn from N(x m + m_b, x² σ² + σ_b²), with noise of its own for each
     example and each of the `count` samples.
     """
-    x = x[None]
-    keys = jax.random.split(key, len(q.mean))
-    for layer, (means, rhos, k) in enumerate(zip(q.mean, q.rho, keys, strict=True)):
+    widths = [m.shape[1] for m, _ in q.mean]
+    # One draw for all layers: XLA takes seconds to compile each further one.
+    noise = jax.random.normal(key, (count, x.shape[0], sum(widths)), x.dtype)
+    x, used = x[None], 0
+    for means, rhos, width in zip(q.mean, q.rho, widths, strict=True):
         (m, m_b), (rho, rho_b) = means, rhos
-        x = jax.nn.relu(x) if layer else x
-        mean = x @ m + m_b
-        variance = x**2 @ std(rho) ** 2 + std(rho_b) ** 2
-        noise = jax.random.normal(k, (count, *mean.shape[1:]), mean.dtype)
-        x = mean + jnp.sqrt(variance) * noise
+        x = jax.nn.relu(x) if used else x
+        deviation = jnp.sqrt(x**2 @ std(rho) ** 2 + std(rho_b) ** 2)
+        x = x @ m + m_b + deviation * noise[..., used : used + width]
+        used += width
     return x
 
 
