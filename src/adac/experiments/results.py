@@ -136,7 +136,7 @@ def read_results(folder: Path) -> Results:
         raise UserError(f"{folder} holds no run folder that can be read{_first(notes)}")
     runs = _once_each(runs, folder, notes)
     groups: dict[str, dict[str, Group]] = {}
-    for env, members in _by_env(runs).items():
+    for env, members in _by_env(sorted(runs, key=_place)).items():
         for run, label in zip(members, _distinct_labels(members), strict=True):
             group = groups.setdefault(env, {}).setdefault(label, Group(env, label))
             group.runs.append(run)
@@ -193,6 +193,14 @@ def _by_env(runs: Sequence[Run]) -> dict[str, list[Run]]:
     known = {task.id: number for number, task in enumerate(SUITE)}
     names = sorted({run.env for run in runs}, key=lambda env: (known.get(env, len(known)), env))
     return {env: [run for run in runs if run.env == env] for env in names}
+
+
+def _place(run: Run) -> tuple[int, int, str, str]:
+    """ADAC first, then its baselines in the order of Table 2; seeds by number."""
+    known = ("adac-td3", "adac-ddpg", "paper-adac", "td3", "ddpg", "sac", "ppo")
+    starts = [i for i, name in enumerate(known) if run.agent_name.startswith(name)]
+    longest = len(run.agent_name) if starts else 0  # a plain name before its variants
+    return (starts[0] if starts else len(known), longest, run.label, run.seed.zfill(10))
 
 
 def _identity(run: Run) -> tuple[str, str, str, str]:

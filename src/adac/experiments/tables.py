@@ -113,8 +113,9 @@ def seed_warnings(results: Results) -> list[str]:
     }
     warnings = []
     fewest = {
-        env: min(len(group.scores) for group in groups.values())
+        env: min(counts)
         for env, groups in results.groups.items()
+        if (counts := [len(group.scores) for group in groups.values() if len(group.scores)])
     }
     alone = [env for env, seeds in fewest.items() if seeds == 1]
     if alone:

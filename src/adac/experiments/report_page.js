@@ -1,0 +1,195 @@
+
+// The page: reads the embedded data and fills the sections.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const hidden = new Set();
+const charts = [];
+
+function colour(label) {
+  const found = DATA.colours[DATA.labels.indexOf(label) % DATA.colours.length];
+  // Lifted towards white in the dark; black is the page's ink.
+  return found === "#000000" ? "var(--ink)" : `color-mix(in srgb, ${found}, white var(--lift))`;
+}
+
+const dash = (label) => Math.floor(DATA.labels.indexOf(label) / DATA.colours.length) % DASHES.length;
+const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+function start() {
+  const runs = DATA.settings.runs;
+  byId("summary").textContent = `${plural(runs.length, "run")}, ${plural(DATA.tasks.length, "task")}, ${plural(DATA.labels.length, "agent")}`;
+  const notices = [...DATA.warnings, ...DATA.notes];
+  byId("notices").hidden = !notices.length;
+  byId("notice-list").append(...notices.map((text) => html("li", {}, text)));
+  startCurves();
+  startTable();
+  startSnapshots();
+  startSettings();
+  document.body.dataset.ready = "yes";
+}
+
+// Curves.
+
+function startCurves() {
+  byId("metric").append(...DATA.metrics.map((m) => html("option", { value: m.name }, m.text)));
+  const count = (task) => {
+    const seeds = task.groups.map((g) => g.seeds.length);
+    const [low, high] = [Math.min(...seeds), Math.max(...seeds)];
+    return low === high ? plural(low, "seed") : `${low} to ${high} seeds`;
+  };
+  for (const task of DATA.tasks) {
+    const chart = new Chart(`${task.env}, ${count(task)}`);
+    charts.push({ chart, task });
+    byId("charts").append(chart.node);
+  }
+  byId("charts").classList.toggle("single", DATA.tasks.length === 1);
+  byId("legend").append(...DATA.labels.map(legendButton));
+  for (const id of ["metric", "band", "smooth"]) byId(id).addEventListener("input", drawCurves);
+  byId("reset").addEventListener("click", () => charts.forEach(({ chart }) => chart.reset()));
+  drawCurves();
+}
+
+function legendButton(label) {
+  const line = svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, stroke: colour(label), "stroke-width": 3, "stroke-dasharray": DASHES[dash(label)] }));
+  const button = html("button", { type: "button", "aria-pressed": "true" }, line, label);
+  button.addEventListener("click", () => {
+    if (hidden.has(label)) hidden.delete(label); else hidden.add(label);
+    drawCurves();
+  });
+  button.addEventListener("dblclick", () => {
+    const alone = DATA.labels.every((other) => other === label || hidden.has(other));
+    hidden.clear();
+    if (!alone) DATA.labels.filter((other) => other !== label).forEach((other) => hidden.add(other));
+    drawCurves();
+  });
+  return button;
+}
+
+function drawCurves() {
+  const metric = byId("metric").value;
+  const options = { band: byId("band").value, smooth: Number(byId("smooth").value) };
+  [...byId("legend").children].forEach((button, i) => button.setAttribute("aria-pressed", String(!hidden.has(DATA.labels[i]))));
+  for (const { chart, task } of charts) {
+    const groups = task.groups.filter((g) => g.curves[metric]);
+    chart.node.hidden = !groups.length;
+    const shown = groups.filter((g) => !hidden.has(g.label));
+    chart.show(shown.map((g) => ({
+      label: g.label, colour: colour(g.label), dash: dash(g.label),
+      steps: g.curves[metric].steps, rows: g.curves[metric].values,
+    })), options);
+  }
+}
+
+// Table.
+
+function startTable() {
+  const paper = DATA.table.rows.some((row) => Object.values(row.cells).some((cell) => cell.paper));
+  byId("paper-control").hidden = !paper;
+  byId("numbers").addEventListener("input", drawTable);
+  byId("paper").addEventListener("input", drawTable);
+  byId("final").hidden = !DATA.table.rows.length;
+  const share = Math.round(100 * DATA.last);
+  byId("legend-text").textContent =
+    `A run's score is the mean return of the target policy over the evaluations in the last ${share} % of its steps. ` +
+    "Bold: the best mean, and all that Welch's t-test at 0.05 does not tell from it. " +
+    "†: the better of ADAC (TD3) and TD3, or both; *: likewise for DDPG. " +
+    "Intervals: 95 %, stratified bootstrap over seeds. IQM: the mean without the lowest and the highest quarter. " +
+    (paper ? `The paper's numbers are over ${DATA.paper.trials} trials of up to ${short(DATA.paper.steps)} steps.` : "");
+  drawTable();
+}
+
+function value(cell) {
+  const mark = cell.signs ? [html("sup", {}, cell.signs)] : [];
+  const mean = html(cell.bold ? "strong" : "span", {}, cell.mean, ...mark);
+  return [mean, cell.std ? ` ± ${cell.std}` : ""];
+}
+
+function interval(i) {
+  return i.low === "–" ? i.value : `${i.value} [${i.low}, ${i.high}]`;
+}
+
+function drawTable() {
+  const { columns, rows, aggregate, pairs } = DATA.table;
+  const robust = byId("numbers").value === "iqm";
+  const withPaper = byId("paper").checked && !robust;
+  const body = html("tbody");
+  for (const row of rows) {
+    const line = html("tr", {}, html("th", { scope: "row" }, row.env));
+    for (const label of columns) {
+      const cell = row.cells[label], td = html("td");
+      if (cell) {
+        td.append(...(robust ? [interval(cell.iqm)] : value(cell)), html("span", { class: "sub" }, plural(cell.seeds, "seed")));
+        if (withPaper && cell.paper) td.append(html("span", { class: "sub paper" }, "paper ", ...value(cell.paper)));
+      }
+      line.append(td);
+    }
+    body.append(line);
+  }
+  if (Object.keys(aggregate).length) {
+    body.append(html("tr", { class: "total" }, html("th", { scope: "row" }, "all tasks", html("span", { class: "sub" }, "IQM; worst mean 0, best 1")),
+      ...columns.map((label) => html("td", {}, interval(aggregate[label])))));
+  }
+  const head = html("thead", {}, html("tr", {}, html("th", {}, "task"), ...columns.map((c) => html("th", { scope: "col" }, c))));
+  byId("table").replaceChildren(head, body);
+  byId("pairs").replaceChildren(...pairs.map((pair) =>
+    html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
+}
+
+// Snapshots.
+
+function startSnapshots() {
+  byId("snapshots").hidden = !DATA.snapshots.length;
+  byId("snapshot-run").append(...DATA.snapshots.map((s, i) => html("option", { value: i }, s.name)));
+  byId("snapshot-run").addEventListener("input", drawSnapshots);
+  if (DATA.snapshots.length) drawSnapshots();
+  else document.querySelector('nav a[href="#snapshots"]').remove();
+}
+
+function drawSnapshots() {
+  const chosen = DATA.snapshots[Number(byId("snapshot-run").value)];
+  byId("snapshot-cells").replaceChildren(...chosen.stages.map((stage) =>
+    html("figure", { class: "chart" }, html("figcaption", {}, `step ${stage.step.toLocaleString("en")}`), ridges(stage.cells))));
+}
+
+function ridges(cells) {
+  const width = 280, row = 62, left = 12, right = 268;
+  const x = (a) => left + ((a + 1) / 2) * (right - left);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${cells.length * row + 24}`, role: "img", "aria-label": "Densities of the behaviour policy" });
+  cells.forEach((cell, n) => {
+    const base = (n + 1) * row - 4, top = Math.max(...cell.mu, 1e-9);
+    const points = cell.mu.map((p, i) => `${x(DATA.grid[i]).toFixed(1)},${(base - (p / top) * (row - 24)).toFixed(1)}`).join("L");
+    picture.append(
+      svg("text", { x: left, y: base - row + 16 }, cell.state),
+      svg("path", { class: "ridge-fill", d: `M${x(-1)},${base}L${points}L${x(1)},${base}Z` }),
+      svg("path", { class: "ridge-line", d: `M${points}` }),
+      svg("line", { class: "ridge-base", x1: x(-1), x2: x(1), y1: base, y2: base }),
+      svg("circle", { class: "ridge-dot", cx: x(cell.pi), cy: base, r: 5 }),
+    );
+  });
+  for (const a of [-1, 0, 1]) picture.append(svg("text", { x: x(a), y: cells.length * row + 18, "text-anchor": "middle" }, String(a)));
+  return picture;
+}
+
+// Settings.
+
+function startSettings() {
+  const { runs, shared } = DATA.settings;
+  const names = ["agent", "task", "seed", "steps", "score", "folder", "what sets it apart"];
+  const head = html("thead", {}, html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, name))));
+  byId("runs").append(head, html("tbody", {}, ...runs.map(runRow)));
+  byId("shared").append(html("tbody", {}, ...pairsOf(shared)));
+}
+
+function runRow(run) {
+  const steps = run.steps.toLocaleString("en") + (run.finished ? "" : " (unfinished)");
+  const own = Object.entries(run.settings).map(([name, text]) => html("div", {}, `${name} = ${text}`));
+  const details = own.length ? html("details", {}, html("summary", {}, plural(own.length, "setting")), ...own) : "";
+  const cells = [run.env, run.seed, steps, run.score, run.name].map((text) => html("td", {}, text));
+  return html("tr", {}, html("th", { scope: "row" }, run.label), ...cells, html("td", {}, details));
+}
+
+function pairsOf(settings) {
+  return Object.entries(settings).map(([name, text]) => html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, text)));
+}
+
+start();

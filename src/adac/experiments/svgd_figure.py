@@ -1,0 +1,202 @@
+"""Figure 1: amortised SVGD under several β, on two densities, in the paper's form and in ours.
+
+One network a = tanh f(s, ξ) with a single state is trained by Eq. 3 on a known Q, so that the
+learned density can be held against exp(Q / β), which SVGD's fixed point is for each β.
+"""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from numpy.typing import NDArray
+
+from adac import svgd
+from adac.errors import UserError
+from adac.experiments.drawing import new_figure, save, sequence
+from adac.experiments.snapshots import density
+from adac.explorers import Analogous
+from adac.networks import Actor, Networks
+
+Floats = NDArray[np.float64]
+Q = Callable[[Array], Array]  # a [..., 1] → [...]
+
+BETAS = (0.1, 0.3, 1.0, 2.0)
+STEPS = 2_000
+STATES = 8  # independent sets of K particles in one step
+SAMPLES = 4_000  # of the trained sampler
+GRID = np.linspace(-1.0, 1.0, 201)
+
+
+def gaussian_q(a: Array) -> Array:
+    """log N(0.2, 0.25²): one wide mode inside the bounds."""
+    return -0.5 * jnp.sum(((a - 0.2) / 0.25) ** 2, axis=-1)
+
+
+def bimodal_q(a: Array) -> Array:
+    """log of 0.6 N(0.4, 0.18²) + 0.4 N(−0.4, 0.18²), up to a constant."""
+    modes = jnp.array([0.4, -0.4])
+    heights = jnp.log(jnp.array([0.6, 0.4]))
+    return jax.nn.logsumexp(heights - 0.5 * ((a - modes) / 0.18) ** 2, axis=-1)
+
+
+TARGETS: dict[str, Q] = {"one mode": gaussian_q, "two modes": bimodal_q}
+FORMS: dict[str, Analogous] = {
+    "paper": Analogous.paper(),
+    "pre-squash": Analogous(normalise_score=False),
+}
+TITLES = {
+    "paper": "the paper's: particles in the action space, fixed σ = d/K",
+    "pre-squash": "ours: particles before the squash, median σ",
+}
+
+
+class Curve(NamedTuple):
+    form: str
+    target: str
+    beta: float
+    samples: Floats
+    entropy: float  # differential, in nats, of the learned density
+    divergence: float  # KL(learned ‖ exp(Q / β)), in nats
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The settings of one training run: a hashable value, so that jit compiles once per form."""
+
+    explorer: Analogous
+    q: Q
+    learning_rate: float = 1e-3
+
+    def loss(self, actor: Actor, beta: Array, key: Array) -> Array:
+        """`Analogous.loss` with a known Q in the critic's place."""
+        k, latent = self.explorer.particles, NETWORKS.latent
+        u = actor(jnp.zeros((STATES, 1, 1)), jax.random.normal(key, (STATES, k, latent)))
+        action = jnp.tanh(u)
+        gradient = jax.grad(lambda a: jnp.sum(self.q(a)))(jax.lax.stop_gradient(action))
+        if self.explorer.space == "action":
+            x, score = action, gradient
+        else:
+            x, score = u, gradient * (1.0 - action**2) + beta * svgd.log_det_score(u)
+        return svgd.surrogate(x, self.explorer._direction(x, score, beta))
+
+    def step(self, carry: tuple[Actor, Any], key: Array, beta: Array) -> tuple[Any, None]:
+        actor, opt = carry
+        gradient = jax.grad(self.loss)(actor, beta, key)
+        change, opt = optax.adam(self.learning_rate).update(gradient, opt)
+        return (optax.apply_updates(actor, change), opt), None
+
+
+NETWORKS = Networks(actor_hidden=(32, 32), latent=16, latent_hidden=(64,))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def train(sampler: Sampler, steps: int, betas: Array, key: Array) -> Array:
+    """SAMPLES actions of each β's sampler after `steps` amortised steps."""
+    return jax.vmap(lambda beta: _train_one(sampler, steps, beta, key))(betas)
+
+
+def _train_one(sampler: Sampler, steps: int, beta: Array, key: Array) -> Array:
+    init_key, train_key, sample_key = jax.random.split(key, 3)
+    actor = Actor(NETWORKS, 1, 1, init_key)
+    carry = (actor, optax.adam(sampler.learning_rate).init(actor))
+    keys = jax.random.split(train_key, steps)
+    (actor, _), _ = jax.lax.scan(partial(sampler.step, beta=beta), carry, keys)
+    xi = jax.random.normal(sample_key, (SAMPLES, NETWORKS.latent))
+    return jnp.tanh(actor(jnp.zeros((1, 1)), xi))[:, 0]
+
+
+def target_density(q: Q, beta: float) -> Floats:
+    """exp(Q(a) / β) on the grid, normalised over [-1, 1]."""
+    energy = np.asarray(q(jnp.asarray(GRID)[:, None]), np.float64) / beta
+    unnormalised = np.exp(energy - energy.max())
+    return np.asarray(unnormalised / np.trapezoid(unnormalised, GRID))
+
+
+def measure(form: str, target: str, beta: float, samples: Floats) -> Curve:
+    p = density(samples, GRID, width=0.02) + 1e-12
+    goal = np.maximum(target_density(TARGETS[target], beta), 1e-12)
+    entropy = -float(np.trapezoid(p * np.log(p), GRID))
+    divergence = float(np.trapezoid(p * np.log(p / goal), GRID))
+    return Curve(form, target, beta, samples, entropy, divergence)
+
+
+def study(seed: int, steps: int) -> list[Curve]:
+    curves = []
+    for form, explorer in FORMS.items():
+        for target, q in TARGETS.items():
+            # One key for all: the samplers of a panel start alike and differ in β alone.
+            samples = train(Sampler(explorer, q), steps, jnp.array(BETAS), jax.random.key(seed))
+            for beta, row in zip(BETAS, np.asarray(samples, np.float64), strict=True):
+                curves.append(measure(form, target, beta, row))
+    return curves
+
+
+def write_csv(curves: list[Curve], path: Path) -> None:
+    """Exactly what is drawn: both densities on the grid, for each panel and β."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("form", "target", "beta", "entropy", "divergence", "a", "p", "exp_q"))
+        for c in curves:
+            head = (c.form, c.target, c.beta, f"{c.entropy:.4f}", f"{c.divergence:.4f}")
+            goal = target_density(TARGETS[c.target], 1.0)
+            for a, p, g in zip(GRID, density(c.samples, GRID), goal, strict=True):
+                writer.writerow((*head, f"{a:.2f}", f"{p:.5f}", f"{g:.5f}"))
+
+
+def draw(curves: list[Curve], out: Path) -> list[Path]:
+    figure = new_figure(11, 7)
+    grid = figure.subplots(2, 2, sharex=True, sharey="col")
+    colours = dict(zip(BETAS, sequence(len(BETAS)), strict=True))
+    for row, form in zip(grid, FORMS, strict=True):
+        for axis, target in zip(row, TARGETS, strict=True):
+            members = [c for c in curves if (c.form, c.target) == (form, target)]
+            _panel(axis, members, colours)
+            axis.set_title(TITLES[form], fontsize=11)
+    figure.suptitle(
+        "Amortised SVGD: small β gathers at one mode, the one near its start; "
+        "large β covers the target",
+        fontsize=13,
+    )
+    for column in grid.T:
+        highest = max(line.get_ydata().max() for axis in column for line in axis.lines)
+        column[0].set_ylim(0, 1.06 * highest)
+        column[-1].set_xlabel("action")
+    return save(figure, out / "svgd")
+
+
+def _panel(axis: Any, curves: list[Curve], colours: dict[float, str]) -> None:
+    goal = target_density(TARGETS[curves[0].target], 1.0)
+    axis.plot(GRID, goal, "--", color="0.25", linewidth=1.5, label="target exp(Q)")
+    for curve in curves:
+        label = f"β = {curve.beta:g}, entropy {curve.entropy:.2f}"
+        p = density(curve.samples, GRID)
+        axis.plot(GRID, p, color=colours[curve.beta], linewidth=2, label=label)
+    axis.set_ylabel("density")
+    axis.set_xlim(-1, 1)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=9)
+
+
+def run(out: Path, seed: int = 0, steps: int = STEPS) -> list[Path]:
+    """Train all samplers, print what they reached, write svgd.csv, svgd.png and svgd.svg."""
+    from rich.console import Console
+    from rich.table import Table
+
+    if steps < 1 or not 0 <= seed < 2**31:
+        raise UserError("steps must be at least 1 and the seed between 0 and 2³¹ − 1")
+    out.mkdir(parents=True, exist_ok=True)
+    curves = study(seed, steps)
+    table = Table("form", "target", "β", "entropy", "KL to exp(Q/β)", box=None, pad_edge=False)
+    for c in curves:
+        table.add_row(c.form, c.target, f"{c.beta:g}", f"{c.entropy:.2f}", f"{c.divergence:.2f}")
+    Console().print(table)
+    write_csv(curves, out / "svgd.csv")
+    return [*draw(curves, out), out / "svgd.csv"]
