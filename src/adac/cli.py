@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 import warnings
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adac.errors import AdacError, RunError, UserError
+from adac.experiments import commands, report_commands
 
 app = typer.Typer(
     help="Exploration in continuous control: train, watch, evaluate, save and resume.",
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 reproduce = typer.Typer(help="Repeat what the paper reports.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
+commands.register(app, reproduce)
+report_commands.register_report(app, reproduce)
 
 _debug = False
 
@@ -66,6 +70,12 @@ def train(
         int, typer.Option(help="Steps between checkpoints; 0: only at the end.")
     ] = 10_000,
     log_every: Annotated[int, typer.Option(help="Steps between rows of metrics.csv.")] = 1_000,
+    stop_return: Annotated[
+        float | None,
+        typer.Option(
+            help="End when an evaluation's mean return reaches this.", show_default="never"
+        ),
+    ] = None,
     tensorboard: Tensorboard = False,
     wandb: Wandb = False,
     debug: Debug = False,
@@ -93,6 +103,7 @@ def train(
         eval_episodes=eval_episodes,
         checkpoint_every=checkpoint_every,
         log_every=log_every,
+        stop_return=stop_return,
     )
 
 
@@ -110,6 +121,7 @@ def resume(
     """Continue an interrupted run, to the same bits as if it had never stopped."""
     from adac.learner import Learner
     from adac.runs import read_config
+    from adac.train import Schedule
 
     config = read_config(folder)
     total = steps if steps is not None else config.get("steps")
@@ -119,8 +131,7 @@ def resume(
     if learner.step >= total:
         print(f"{folder} is at step {learner.step:,} already; train on with --steps")
         return
-    names = ("eval_every", "eval_episodes", "checkpoint_every", "log_every")
-    schedule = {name: config[name] for name in names if name in config}
+    schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
     _run(learner, total, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
 
 

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from adac import agent as core
-from adac import envs, presets, settings
+from adac import cache, envs, presets, settings
 from adac.agent import Agent, Metrics
 from adac.checkpoint import Contents, Store, flatten, unflatten
 from adac.errors import RunError, UserError
@@ -46,12 +45,14 @@ class Learner:
         env_kwargs: Mapping[str, Any] | None = None,
         eval_env: Env | None = None,
     ):
+        cache.enable()
         if not 0 <= seed < 2**31:
             raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
         if num_envs < 1:
             raise UserError(f"num_envs must be at least 1, not {num_envs}")
         self.env_id, self.env_kwargs = _env_id(env), dict(env_kwargs or {})
         self.agent_name = agent if isinstance(agent, str) else "custom"
+        self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
         self.agent = settings.override(chosen, overrides or {})
         self.seed = seed
@@ -61,7 +62,7 @@ class Learner:
         self.jitted = compile_steps(self.agent, self.obs_dim, self.action_dim)
         root = jax.random.key(seed)
         self.keys = [jax.random.fold_in(root, domain) for domain in range(7)]
-        self.state = core.init(self.agent, self.obs_dim, self.action_dim, self.keys[INIT])
+        self.state = self.jitted.init(self.keys[INIT])
         self.memory = self.agent.explorer.init_memory(
             num_envs, self.action_dim, self.agent.networks.latent
         )
@@ -252,6 +253,7 @@ class Learner:
             "env": self.env_id,
             "env_kwargs": self.env_kwargs,
             "agent_name": self.agent_name,
+            "label": self.label,
             "agent": settings.to_json(self.agent),
             "seed": self.seed,
             "num_envs": self.world.num_envs,
@@ -319,6 +321,7 @@ class Learner:
             eval_env=eval_env,
         )
         learner.agent_name = config["agent_name"]
+        learner.label = config.get("label", learner.agent_name)
         contents = learner.store_in(folder).load(learner.replay if with_replay else None)
         learner._restore(contents, with_replay)
         return learner

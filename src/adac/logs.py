@@ -93,11 +93,11 @@ class WeightsAndBiases:
             import wandb
         except ImportError:
             raise missing_extra("--wandb", "wandb") from None
-        online = wandb.api.api_key is not None and "WANDB_MODE" not in os.environ
-        mode = {} if online or "WANDB_MODE" in os.environ else {"mode": "offline"}
+        if "WANDB_MODE" not in os.environ and wandb.api.api_key is None:
+            os.environ["WANDB_MODE"] = "offline"
         self._run = wandb.init(
-            project="adac", name=folder.name, dir=str(folder), config=dict(config), **mode
-        )
+            project="adac", name=folder.name, dir=str(folder), config=dict(config)
+        )  # fmt: skip
 
     def write(self, values: Mapping[str, float], step: int) -> None:
         self._run.log(dict(values), step=step)

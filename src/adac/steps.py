@@ -17,6 +17,7 @@ from adac.replay import unpack, width
 class Steps(NamedTuple):
     """Keys are folded from a run key and a step number inside, so a run has no random state."""
 
+    init: Callable[[Array], AgentState]  # (key)
     act: Callable[..., tuple[Array, Any]]  # (weights, obs, memory, first, key, step)
     random: Callable[..., Array]  # (count, key, step): a uniform action, before learning
     greedy: Callable[..., Array]  # (weights, obs)
@@ -78,6 +79,7 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
         return agent.intrinsic.bonus(state, obs, action, next_obs)
 
     return Steps(
+        init=jax.jit(partial(core.init, agent, obs_dim, action_dim)),
         act=jax.jit(act),
         random=jax.jit(random, static_argnums=0),
         greedy=jax.jit(greedy),

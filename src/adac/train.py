@@ -28,12 +28,13 @@ LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_se
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often things happen, in environment steps; 0 is never."""
+    """How often things happen, in environment steps (0 is never), and when enough is learned."""
 
     eval_every: int = 0
     eval_episodes: int = 10
     checkpoint_every: int = 0
     log_every: int = 1_000
+    stop_return: float | None = None  # end when an evaluation's mean return reaches this
 
     def __post_init__(self) -> None:
         for name in ("eval_every", "checkpoint_every", "log_every"):
@@ -41,6 +42,8 @@ class Schedule:
                 raise UserError(f"{name} must not be negative")
         if self.eval_episodes < 1:
             raise UserError(f"eval_episodes must be at least 1, not {self.eval_episodes}")
+        if self.stop_return is not None and not self.eval_every:
+            raise UserError("stop_return needs evaluations: set eval_every")
 
 
 class Recorder:
@@ -84,12 +87,13 @@ def train(
     wandb: bool = False,
     stop: Callable[[], bool] = lambda: False,
     callback: Callable[[Learner], bool | None] | None = None,
-    **schedule: int,
+    **schedule: Any,
 ) -> bool:
-    """Train until `until` environment steps in total; returns whether it got there.
+    """Train until `until` environment steps in total; returns whether it is done.
 
     With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
     checkpoint/. `callback` is called after every step and ends the training by returning False.
+    The rest are the fields of `Schedule`.
     """
     if until < learner.step:
         raise UserError(f"the run is at step {learner.step} already, past {until}")
@@ -118,6 +122,7 @@ class _Run:
         self._logged = (time.monotonic(), learner.step)
         self._saved = -1
         self._last_return: float | None = None
+        self._enough = False
 
     def go(
         self,
@@ -126,7 +131,7 @@ class _Run:
         callback: Callable[[Learner], bool | None] | None,
     ) -> bool:
         learner, going = self.learner, True
-        while going and learner.step < until and not stop():
+        while going and learner.step < until and not self._enough and not stop():
             before = learner.step
             learner.advance()
             if learner.recent:
@@ -135,10 +140,11 @@ class _Run:
             self.display.update(learner.step, self._last_return)
             going = callback is None or callback(learner) is not False
         learner.wall_seconds = time.monotonic() - self._started
-        if learner.step >= until and self.schedule.eval_every:
+        done = self._enough or learner.step >= until
+        if done and self.schedule.eval_every:
             self._evaluate()
         self._checkpoint()
-        return learner.step >= until
+        return done
 
     def _due(self, before: int) -> None:
         """Log, evaluate, then checkpoint: a checkpoint vouches for every row up to its step."""
@@ -179,6 +185,8 @@ class _Run:
         )
         if self.recorder is not None:
             self.recorder.add(self.recorder.evaluations, row)
+        wanted = self.schedule.stop_return
+        self._enough = wanted is not None and result["mean_return"] >= wanted
 
     def _checkpoint(self) -> None:
         if self.store is None or self._saved == self.learner.step:

@@ -1,0 +1,43 @@
+# make demo      train until the pendulum balances, with a curve and a film, in minutes
+# make install   .venv with every extra but bench
+# make test      formatter, linter, type checker, tests
+# make lock      requirements.lock anew, from pyproject.toml
+
+PYTHON ?= python3
+BIN := .venv/bin
+EXTRAS := classic mujoco box2d pybullet plot video tensorboard wandb experiments dev
+
+.PHONY: demo install test lint lock clean
+
+demo: .venv/.ready
+	rm -rf demo
+	$(BIN)/adac train adac/PendulumSparse-v0 --agent adac-td3 --steps 30000 \
+		--eval-every 1000 --stop-return 1700 --out demo/run
+	$(BIN)/adac plot demo/run -o demo/learning-curve.png
+	$(BIN)/adac eval demo/run --episodes 3 --video demo/pendulum.mp4
+
+install: .venv/.ready
+
+.venv/.ready: requirements.lock requirements-atlas.lock pyproject.toml
+	sh tools/venv.sh $(PYTHON)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-atlas.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+lint: .venv/.ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lock:
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --annotation-style=line \
+		$(addprefix --extra ,$(EXTRAS)) -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf .venv demo build dist
