@@ -16,13 +16,17 @@ demo: .venv/.ready
 	$(BIN)/adac plot demo/run -o demo/learning-curve.png
 	$(BIN)/adac eval demo/run --episodes 3 --video demo/pendulum.mp4
 
-install: .venv/.ready
+install: .venv/.atlas
 
-.venv/.ready: requirements.lock requirements-atlas.lock pyproject.toml
+.venv/.ready: requirements.lock pyproject.toml
 	sh tools/venv.sh $(PYTHON)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-atlas.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/.atlas: .venv/.ready requirements-atlas.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --require-hashes \
+		-r requirements-atlas.lock
 	touch $@
 
 lint: .venv/.ready
@@ -30,7 +34,7 @@ lint: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test: lint
+test: .venv/.atlas lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lock:
