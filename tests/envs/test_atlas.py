@@ -255,3 +255,21 @@ def test_reward_by_hand(env: Walker) -> None:
         limits = np.count_nonzero(np.abs(relative) > 0.99)
         assert terms["joints_at_limit"] == pytest.approx(-0.2 * limits)
         assert reward == pytest.approx(sum(terms.values()))
+
+
+@pytest.mark.parametrize("start", [2, 5])
+def test_no_contact_cache_survives_a_reset(start: int) -> None:
+    """Starts whose links touch at once, after pasts that a restored state alone carries over."""
+    used, fresh = Walker("AtlasForwardWalk"), Walker("AtlasForwardWalk")
+
+    def first_step(walker: Walker) -> bytes:
+        walker.reset(seed=start)
+        action = np.random.default_rng(start).uniform(-1, 1, 30)
+        return walker.step(action)[0].tobytes()
+
+    expected = first_step(fresh)
+    for past in (6, 21, 23, 27, 29, 34):
+        used.reset(seed=past)
+        for action in np.random.default_rng(past).uniform(-1, 1, (15, 30)):
+            used.step(action)
+        assert first_step(used) == expected
