@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from adac.errors import UserError
+from adac.experiments.snapshots import FILE as SNAPSHOTS
 from adac.experiments.trials import DONE, is_done, write_whole
 
 ROWS = 200  # of metrics.csv that are kept, evenly over the run
@@ -21,6 +22,8 @@ def publish(trial: Path, results: Path) -> Path:
     metrics = trial / "metrics.csv"
     if metrics.is_file():
         write_whole(target / "metrics.csv", thin(metrics.read_text()).encode())
+    if (trial / SNAPSHOTS).is_file():
+        write_whole(target / SNAPSHOTS, (trial / SNAPSHOTS).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
         write_whole(target / name, (trial / name).read_bytes())
     return target
@@ -29,7 +32,7 @@ def publish(trial: Path, results: Path) -> Path:
 def recall(published: Path, trial: Path) -> None:
     """A published trial back into a sweep's folder, where it counts as finished."""
     trial.mkdir(parents=True, exist_ok=True)
-    for name in ("metrics.csv", *WHOLE):
+    for name in ("metrics.csv", SNAPSHOTS, *WHOLE):
         if (published / name).is_file():
             shutil.copyfile(published / name, trial / name)
 

@@ -35,6 +35,7 @@ class Suite:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     schedule: Mapping[str, int] = field(default_factory=dict)  # what differs from `plan`
     num_envs: int = 1
+    snapshots: tuple[str, ...] = ()  # entrants whose policies are looked at, with the first seed
 
     def steps_of(self, task: str) -> int:
         if isinstance(self.steps, int):
@@ -77,6 +78,7 @@ def _trial(suite: Suite, task: str, entrant: Entrant, seed: int) -> Trial:
         label=entrant.label,
         schedule=dataclasses.replace(plan(steps), **suite.schedule),
         num_envs=suite.num_envs,
+        snapshots=entrant.label in suite.snapshots and seed == suite.seeds[0],
     )
 
 
@@ -174,6 +176,7 @@ _SUITES = (
         named("adac-ddpg", "adac-ddpg-no-cotraining", "ddpg", "ddpg-gaussian-1.0")
         + named("ddpg-ou-0.2", "ddpg-ou-1.0", "sac"),
         30_000,
+        snapshots=("adac-ddpg",),
     ),
     Suite(
         "contamination",

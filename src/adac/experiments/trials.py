@@ -20,6 +20,7 @@ from adac import presets, settings
 from adac.errors import RunError, UserError
 from adac.experiments import ppo
 from adac.experiments.machine import commit, machine
+from adac.experiments.snapshots import snapshots_at
 from adac.learner import Learner
 from adac.logs import read_table
 from adac.runs import versions
@@ -27,6 +28,7 @@ from adac.train import Schedule, train
 
 DONE = "done.json"
 REPORT_SECONDS = 1.0
+STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of the run at which snapshots are taken
 
 Notify = Callable[[int, float | None], None]  # the step, and the last return
 Saved = Callable[[], None]  # a checkpoint has been written
@@ -44,6 +46,7 @@ class Trial:
     steps: int
     schedule: Schedule = field(default_factory=Schedule)
     num_envs: int = 1
+    snapshots: bool = False  # keep π and μ at a few states and stages, for a figure
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -52,7 +55,7 @@ class Trial:
             raise UserError(f"a seed must be between 0 and {2**31 - 1}, not {self.seed}")
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a result depends on; how often it is saved is not part of that."""
+        """All that a result depends on; how often it is saved or looked at is not part of that."""
         schedule = dataclasses.asdict(self.schedule)
         del schedule["checkpoint_every"]
         return {
@@ -87,6 +90,7 @@ def make_trial(
     label: str | None = None,
     schedule: Schedule | None = None,
     num_envs: int = 1,
+    snapshots: bool = False,
 ) -> Trial:
     """A trial of a named agent; `overrides` are settings by name, as in `adac train --set`."""
     if agent == ppo.NAME:
@@ -95,8 +99,16 @@ def make_trial(
         made = settings.override(presets.make(agent, task), overrides or {})
         chosen = settings.to_json(made)
     return Trial(
-        task, label or agent, agent, chosen, seed, steps, schedule or Schedule(), num_envs
-    )  # fmt: skip
+        task=task,
+        label=label or agent,
+        agent_name=agent,
+        agent=chosen,
+        seed=seed,
+        steps=steps,
+        schedule=schedule or Schedule(),
+        num_envs=num_envs,
+        snapshots=snapshots,
+    )
 
 
 def is_done(folder: Path) -> bool:
@@ -180,9 +192,12 @@ class _Watch:
         self.folder, self.notify, self.saved = folder, notify, saved
         self.every = trial.schedule.checkpoint_every
         self._step = self._told = -1.0
-        self._evaluated, self._return = -1, None if not folder.exists() else last_return(folder)
+        self._evaluated, self._return = -1, last_return(folder)
+        stages = [round(part * trial.steps) for part in STAGES] if trial.snapshots else []
+        self._snapshot = snapshots_at(folder, stages)
 
     def __call__(self, learner: Learner) -> None:
+        self._snapshot(learner)
         if self.every and self._step >= 0 and self._step // self.every < learner.step // self.every:
             self.saved()
         self._step = learner.step
@@ -247,7 +262,7 @@ def locked(folder: Path, what: str = "trial", patience: float = 60.0) -> Iterato
     except ImportError:  # no such locks on this system
         yield
         return
-    with open(folder / ".lock", "w") as file:
+    with open(folder / ".lock", "a+") as file:
         end = time.monotonic() + patience
         while True:
             try:
@@ -257,4 +272,6 @@ def locked(folder: Path, what: str = "trial", patience: float = 60.0) -> Iterato
                 if time.monotonic() >= end:
                     raise RunError(f"another process is at the {what} in {folder}") from None
                 time.sleep(0.2)
+        file.truncate(0)
+        print(os.getpid(), file=file, flush=True)  # so that a person can find the process
         yield
