@@ -23,7 +23,7 @@ RETURN = "return of the target policy"
 # What metrics.csv may call the intrinsic reward: of a training episode, or the mean of a batch.
 BONUS = {
     "episode_bonus": "intrinsic return of a training episode",
-    "bonus": "intrinsic reward per step",
+    "bonus": "mean intrinsic reward in a batch",
 }
 COLUMNS = ("panel", "task", "label", "seeds", "x", "mean", "std")
 
@@ -192,7 +192,7 @@ def contamination(sheet: Sheet) -> Any:
         sheet.curve(right, "intrinsic", group, column)
     env, groups = next(iter(sheet.results.groups.items()))
     tidy(left, f"{_title(env, groups.values())}: environment", RETURN)
-    tidy(right, "intrinsic, while exploring", BONUS[column])
+    tidy(right, "the bonus, apart", BONUS[column])
     legend(figure, [left, right])
     return figure
 

@@ -39,7 +39,7 @@ METRICS = {
     "saturation_pi": "share of |π| above 0.98",
     "saturation_mu": "share of |μ| above 0.98",
     "episode_bonus": "intrinsic return while exploring",
-    "bonus": "intrinsic reward per step",
+    "bonus": "mean intrinsic reward in a batch",
     "q": "task critic's value",
     "q_behaviour": "behaviour critic's value",
 }

@@ -84,8 +84,13 @@ def improvement(a: ArrayLike, b: ArrayLike) -> float:
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if not left.size or not right.size:
         return math.nan
+    return float(_wins(left, right))
+
+
+def _wins(left: Scores, right: Scores) -> Any:
+    """Over the last axis of each, for any leading axes."""
     sign = np.sign(left[..., :, None] - right[..., None, :])
-    return float(0.5 + 0.5 * sign.mean())
+    return 0.5 + 0.5 * sign.mean(axis=(-2, -1))
 
 
 class Interval(NamedTuple):
@@ -94,7 +99,7 @@ class Interval(NamedTuple):
     high: float
 
 
-Statistic = Callable[[Sequence[Scores]], float]
+Statistic = Callable[[Sequence[Scores]], Any]  # of strata [..., seeds] → [...]
 
 
 def bootstrap(
@@ -110,22 +115,19 @@ def bootstrap(
     With a stratum of one seed there is nothing to draw: the ends are nan.
     """
     groups = [np.asarray(stratum, np.float64) for stratum in strata]
-    value = statistic(groups)
+    value = float(statistic(groups))
     if any(len(group) < SEEDS_FOR["spread"] for group in groups) or not groups:
         return Interval(value, math.nan, math.nan)
     random = np.random.default_rng(seed)
     drawn = [group[random.integers(0, len(group), (repeats, len(group)))] for group in groups]
-    values = [statistic([rows[i] for rows in drawn]) for i in range(repeats)]
     tail = 50.0 * (1.0 - level)
-    low, high = np.percentile(values, [tail, 100.0 - tail])
+    low, high = np.percentile(statistic(drawn), [tail, 100.0 - tail])
     return Interval(value, float(low), float(high))
 
 
-def pooled_iqm(strata: Sequence[Scores]) -> float:
+def pooled_iqm(strata: Sequence[Scores]) -> Any:
     """The interquartile mean over all runs of all tasks, on normalised scores."""
-    pooled = np.sort(np.concatenate(list(strata)))
-    cut = len(pooled) // 4
-    return float(pooled[cut : len(pooled) - cut].mean())
+    return iqm(np.concatenate(list(strata), axis=-1), axis=-1)
 
 
 def iqm_interval(strata: Sequence[ArrayLike], **options: Any) -> Interval:
@@ -139,9 +141,9 @@ def improvement_interval(pairs: Sequence[tuple[ArrayLike, ArrayLike]], **options
     return bootstrap(flat, _mean_improvement, **options)
 
 
-def _mean_improvement(groups: Sequence[Scores]) -> float:
+def _mean_improvement(groups: Sequence[Scores]) -> Any:
     pairs = zip(groups[::2], groups[1::2], strict=True)
-    return float(np.mean([improvement(a, b) for a, b in pairs]))
+    return np.mean([_wins(a, b) for a, b in pairs], axis=0)
 
 
 def normalise(scores: Mapping[str, ArrayLike]) -> dict[str, Scores]:

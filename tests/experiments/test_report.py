@@ -1,0 +1,186 @@
+"""The report: what is in it, that it is inert, and what a real browser makes of it."""
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from folders import write_run
+from typer.testing import CliRunner
+
+from adac.errors import UserError
+from adac.experiments import report
+from adac.experiments.report import write_report
+
+pytest.importorskip("scipy")
+
+EVIL = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs a browser: Debian's package 'chromium' is not installed"
+)
+# Clicks and drags as a reader would make them; what it finds out goes into the DOM.
+DRIVER = """
+<script>
+{
+const chart = document.querySelector("#charts svg"), box = chart.getBoundingClientRect();
+const means = () => document.querySelectorAll("#charts path.mean").length;
+const at = (share) => ({ clientX: box.left + box.width * share, clientY: box.top + 60, bubbles: true });
+const ticks = () => [...chart.querySelectorAll("text")].map((t) => t.textContent).join(" ");
+const found = { lines: means(), bands: document.querySelectorAll("path.band").length };
+const button = document.querySelector("#legend button");
+button.click(); found.hidden = means(); found.pressed = button.getAttribute("aria-pressed");
+button.click(); found.shown = means();
+chart.dispatchEvent(new PointerEvent("pointermove", at(0.9)));
+found.tip = document.querySelector(".tip").textContent;
+found.before = ticks();
+for (const [kind, share] of [["pointerdown", 0.5], ["pointermove", 0.7], ["pointerup", 0.9]])
+  chart.dispatchEvent(new PointerEvent(kind, at(share)));
+found.zoomed = ticks();
+document.getElementById("reset").click(); found.after = ticks();
+const choose = (id, value) => { const s = document.getElementById(id); s.value = value; s.dispatchEvent(new Event("input")); };
+choose("band", "none"); found.bare = document.querySelectorAll("path.band").length;
+choose("metric", "bias"); found.bias = document.querySelectorAll("#charts path.mean").length;
+choose("numbers", "iqm"); found.iqm = document.querySelector("#table td").textContent;
+found.width = document.documentElement.scrollWidth;
+found.inner = window.innerWidth;
+document.body.dataset.found = JSON.stringify(found);
+}
+</script>
+"""  # noqa: E501
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> Path:
+    root = tmp_path / "trials"
+    for agent, more in (("td3", 0.0), ("adac-td3", 50.0)):
+        for seed in range(2):
+            returns = [more + seed + step for step in (1.0, 2.0, 3.0)]
+            metrics = {"bias": (0.1, 0.2, 0.3), "episode_return": (1.0, 2.0, 3.0)}
+            folder = root / f"{agent}-{seed}"
+            write_run(folder, returns, env="Hopper-v4", agent=agent, seed=seed, metrics=metrics)
+    shots = "step,state_index,kind,action\n100,0,pi,0.5\n100,0,mu,0.25\n100,0,mu,0.5\n"
+    (root / "adac-td3-0" / "snapshots.csv").write_text(shots)
+    return root
+
+
+def data_of(page: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    data: dict[str, object] = json.loads(found[1])
+    return data
+
+
+def chromium(page: Path, *options: str) -> str:
+    """The DOM after the page's script has run, or nothing where a screenshot is asked for."""
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={page.parent / 'profile'}", "--virtual-time-budget=3000",
+        *options, page.as_uri(),
+    ]  # fmt: skip
+    environment = os.environ | {"HOME": str(page.parent)}
+    done = subprocess.run(command, capture_output=True, timeout=180, env=environment)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-500:]
+    return done.stdout.decode()
+
+
+def test_the_page_holds_curves_table_snapshots_and_settings(trials: Path, tmp_path: Path) -> None:
+    notes = write_report(trials, tmp_path / "report.html")
+    data = data_of((tmp_path / "report.html").read_text())
+    assert data["labels"] == ["adac-td3", "td3"]
+    curve = data["tasks"][0]["groups"][0]["curves"]["mean_return"]  # type: ignore[index]
+    assert curve == {"steps": [100, 200, 300], "values": [[51, 52, 53], [52, 53, 54]]}
+    cell = data["table"]["rows"][0]["cells"]["adac-td3"]  # type: ignore[index,call-overload]
+    assert (cell["mean"], cell["bold"], cell["signs"]) == ("53.50", True, "†")
+    assert cell["paper"]["mean"] == "3598"
+    assert data["snapshots"][0]["stages"][0]["cells"][0]["pi"] == 0.5  # type: ignore[index]
+    assert len(data["settings"]["runs"]) == 4  # type: ignore[index,call-overload]
+    assert any("fewer than 5 seeds" in note for note in notes)
+
+
+def test_nothing_is_loaded_from_anywhere(trials: Path, tmp_path: Path) -> None:
+    write_report(trials, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    without_names = page.replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in without_names.replace("http-equiv", "")
+    assert "default-src 'none'" in page
+    assert not re.search(r"\.innerHTML|insertAdjacentHTML|document\.write|eval\(", page)
+
+
+def test_a_strangers_folder_can_not_inject(tmp_path: Path) -> None:
+    root = tmp_path / "trials"
+    write_run(root / "a", [1.0, 2.0, 3.0], env=EVIL, label=EVIL, settings={EVIL: EVIL})
+    page = report.render(report.gather(report.read_results(root), EVIL + "@DATA@"))
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert data_of(page)["labels"] == [EVIL]
+
+
+def test_only_html_is_written(trials: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"written as \.html"):
+        write_report(trials, tmp_path / "report.pdf")
+
+
+def test_the_command(trials: Path, tmp_path: Path) -> None:
+    import typer
+
+    from adac.experiments.report_commands import register_report
+
+    app, reproduce = typer.Typer(), typer.Typer()
+    register_report(app, reproduce)
+    app.add_typer(reproduce, name="reproduce")
+    out = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["report", str(trials), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert out.is_file()
+    assert "note: fewer than 5 seeds" in result.output
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 500])  # a headless window is never narrower than 500
+def test_in_a_real_browser(trials: Path, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "report.html"
+    write_report(trials, path, EVIL)
+    page = path.read_text()
+    # The page's policy refuses any script but its own, so the driver comes without it.
+    unguarded = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    path.write_text(unguarded.replace("</body>", f"{DRIVER}</body>"))
+    dom = chromium(path, f"--window-size={width},900", "--dump-dom")
+    found = re.search(r'data-found="([^"]*)"', dom)
+    assert found is not None, dom[-2000:]
+    seen = json.loads(found[1].replace("&quot;", '"').replace("&amp;", "&"))
+    assert (seen["lines"], seen["bands"]) == (2, 2)
+    assert (seen["hidden"], seen["pressed"], seen["shown"]) == (1, "false", 2)
+    assert "adac-td3" in seen["tip"]
+    assert "step 300" in seen["tip"]
+    assert seen["zoomed"] != seen["before"] == seen["after"]
+    assert (seen["bare"], seen["bias"]) == (0, 2)
+    assert seen["iqm"].startswith("53.50 [53.00, 54.00]")
+    assert seen["width"] <= seen["inner"]
+
+
+@browser
+def test_the_browser_keeps_the_policy_and_draws(tmp_path: Path) -> None:
+    """With the policy in force the page's own script runs and a stranger's text stays text."""
+    write_run(tmp_path / "t" / "a", [1.0, 2.0, 3.0], env=EVIL, label=EVIL)
+    path = tmp_path / "report.html"
+    write_report(tmp_path / "t", path, EVIL)
+    dom = chromium(path, "--dump-dom")
+    assert 'data-ready="yes"' in dom
+    assert "<title>&lt;/script&gt;" in dom
+    assert "<img" not in dom
+
+
+@browser
+def test_a_screenshot_in_the_dark(trials: Path, tmp_path: Path) -> None:
+    path, picture = tmp_path / "report.html", tmp_path / "dark.png"
+    write_report(trials, path)
+    dark = "--blink-settings=preferredColorScheme=0"
+    chromium(path, "--window-size=800,600", f"--screenshot={picture}", dark)
+    header = picture.read_bytes()[:24]
+    assert struct.unpack(">II", header[16:24]) == (800, 600)
