@@ -155,10 +155,13 @@ class Learner:
         if self.agent.intrinsic is None or self.agent.intrinsic.fresh_bonus:
             return np.zeros(len(obs), np.float32)
         bonus = np.asarray(self.jitted.bonus(self.state.intrinsic, obs, action, next_obs))
+        self._require_finite_bonus(bonus)
+        return bonus
+
+    def _require_finite_bonus(self, bonus: Floats | float) -> None:
         if not np.isfinite(bonus).all():
             kind = type(self.agent.intrinsic).__name__
             raise RunError(f"the intrinsic reward {kind} is not finite at step {self.step}")
-        return bonus
 
     def diagnose(self) -> dict[str, float]:
         """Losses and values of the last update, μ's bias and spread, saturation."""
@@ -168,6 +171,7 @@ class Learner:
         rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
         seen = self.jitted.diagnose(self.state, rows, self.keys[DIAGNOSE], np.int32(self.step))
         values = {name: float(value) for name, value in (self.metrics | seen).items()}
+        self._require_finite_bonus(values.get("bonus", 0.0))  # a fresh one is seen only here
         for name, value in values.items():
             if not np.isfinite(value):
                 raise RunError(

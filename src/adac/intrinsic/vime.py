@@ -141,7 +141,8 @@ def median(values: Array) -> Array:
 
 def scale(medians: Array) -> Array:
     """The mean of the medians that there are."""
-    return jnp.sum(medians) / jnp.maximum(jnp.sum(medians > 0.0), 1)
+    known = jnp.sum((medians > 0.0).astype(medians.dtype))
+    return jnp.sum(medians) / jnp.maximum(known, 1.0)
 
 
 def transitions(learned_from: Array, batch: int) -> Array:
