@@ -41,17 +41,17 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_sweep import BROKEN, LONG, SHORT
 from adac.experiments.sweep import Options, run
-folder = Path(sys.argv[2])
-options = Options(folder / "kill", jobs=2, results=folder / "results", share_disk=sys.argv[3] == "share")
-outcome = run("kill", [SHORT, LONG, BROKEN], options)
+folder, share = Path(sys.argv[2]), sys.argv[3] == "share"
+options = Options(folder / "kill", jobs=2, results=folder / "results", share_disk=share)
+outcome = run("kill", [SHORT, LONG] if share else [SHORT, LONG, BROKEN], options)
 print("OUTCOME", outcome.done, sorted(outcome.failed.items()))
 sys.exit(bool(outcome.failed))
-"""  # noqa: E501
+"""
 
 
 def start(folder: Path, share: str, log: Path) -> subprocess.Popen[bytes]:
     # Workers inherit the setting of conftest.py, which compiles much faster.
-    env = os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    env = os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "RAY_worker_niceness": "0"}
     command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), str(folder), share]
     with open(log, "wb") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=env)

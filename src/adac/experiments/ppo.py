@@ -6,6 +6,7 @@ are, the same to the bit.
 """
 
 import importlib
+import importlib.metadata
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
@@ -52,6 +53,10 @@ def override(overrides: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, type(SETTINGS[name])):
             raise UserError(f"PPO's {name} can not be {value!r}")
     return {"kind": "PPO", **SETTINGS, **overrides}
+
+
+def versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("stable-baselines3", "torch")}
 
 
 def execute(

@@ -47,6 +47,7 @@ ATTEMPTS = 2
 POLL_SECONDS = 0.5
 OBJECT_STORE = 256 * 2**20  # bytes; on one machine only reports pass through it
 FAILURE = "failure.txt"
+SCRATCH = "adac-ray-"
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _ray(options: Options) -> Iterator[None]:
     if options.address is not None:
         _connect(ray, options.address, quiet)
     else:
-        scratch = tempfile.mkdtemp(prefix="adac-ray-")  # short: sockets live in it
+        scratch = _scratch()
         ray.init(
             address="local",
             num_cpus=options.jobs or os.cpu_count(),
@@ -233,6 +234,25 @@ def _ray(options: Options) -> Iterator[None]:
         ray.shutdown()
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch() -> str:
+    """Ray's folder, with a short path because sockets live in it; what the dead left is removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        owner = left.name.removeprefix(SCRATCH).partition("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:

@@ -218,11 +218,15 @@ def _config(trial: Trial) -> dict[str, Any]:
         "agent": dict(trial.agent),
         "seed": trial.seed,
         "num_envs": trial.num_envs,
-        "versions": versions(),
+        "versions": _versions(trial),
         "label": trial.label,
         "steps": trial.steps,
         **dataclasses.asdict(trial.schedule),
     }
+
+
+def _versions(trial: Trial) -> dict[str, str]:
+    return versions() | (ppo.versions() if trial.agent_name == ppo.NAME else {})
 
 
 def _write_done(trial: Trial, folder: Path, wall_seconds: float) -> None:
@@ -231,7 +235,7 @@ def _write_done(trial: Trial, folder: Path, wall_seconds: float) -> None:
         "trial": trial.id,
         "steps": trial.steps,
         "wall_seconds": round(wall_seconds, 1),
-        "versions": versions(),
+        "versions": _versions(trial),
         "machine": machine(),
         "commit": commit(),
     }
