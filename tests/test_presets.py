@@ -1,0 +1,127 @@
+"""The named agents carry the paper's settings (Appendix D)."""
+
+import dataclasses
+
+import pytest
+
+from adac import presets
+from adac.bases import SAC, Deterministic
+from adac.errors import UserError
+from adac.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
+
+ADAC_TD3 = ["adac-td3", "paper-adac-td3", "adac-td3-no-cotraining"]
+ADAC_DDPG = ["adac-ddpg", "paper-adac-ddpg", "adac-ddpg-no-cotraining"]
+DDPGS = ["ddpg", "ddpg-gaussian-1.0", "ddpg-ou-0.2", "ddpg-ou-1.0"]
+
+
+@pytest.mark.parametrize("name", [*ADAC_TD3, "td3"])
+def test_td3_settings(name: str) -> None:
+    agent = presets.make(name)
+    assert agent.base == Deterministic(
+        actor_lr=1e-3,
+        critic_lr=1e-3,
+        discount=0.99,
+        tau=5e-3,
+        critics=2,
+        policy_delay=2,
+        target_noise=0.2,
+        target_clip=0.5,
+    )
+    assert agent.batch_size == 100
+
+
+@pytest.mark.parametrize("name", [*ADAC_DDPG, *DDPGS])
+def test_ddpg_settings(name: str) -> None:
+    agent = presets.make(name)
+    assert isinstance(agent.base, Deterministic)
+    assert (agent.base.actor_lr, agent.base.critic_lr) == (1e-4, 1e-3)
+    assert (agent.base.tau, agent.base.discount) == (1e-3, 0.99)
+    assert (agent.base.critics, agent.base.policy_delay, agent.base.target_noise) == (1, 1, 0.0)
+    assert agent.batch_size == 64
+
+
+@pytest.mark.parametrize("name", [*ADAC_TD3, *ADAC_DDPG])
+def test_adac_settings(name: str) -> None:
+    agent = presets.make(name)
+    explorer = agent.explorer
+    assert isinstance(explorer, Analogous)
+    assert explorer.behaviour_lr == (3e-4 if name in ADAC_TD3 else 1e-4)
+    assert explorer.particles == 32
+    assert (explorer.beta_start, explorer.beta_end) == (2.0, 1.0)
+    assert explorer.co_training == ("no-cotraining" not in name)
+    assert agent.networks.latent == 16
+    assert agent.networks.actor_hidden == agent.networks.critic_hidden == (400, 300)
+    assert agent.networks.latent_hidden == (100,)
+
+
+@pytest.mark.parametrize("name", presets.AGENTS)
+def test_what_all_have(name: str) -> None:
+    agent = presets.make(name)
+    assert agent.replay_size == 1_000_000
+    assert (agent.intrinsic is None) == (not name.endswith(("-vime", "-rnd")))
+    assert agent.streams == (2 if name.startswith("adac") and agent.intrinsic is not None else 1)
+    assert presets.AGENTS[name][0]
+
+
+@pytest.mark.parametrize("bonus", ["vime", "rnd"])
+@pytest.mark.parametrize("name", ["td3", "ddpg", "adac-td3", "adac-ddpg"])
+def test_a_bonus_changes_nothing_else(name: str, bonus: str) -> None:
+    agent = presets.make(f"{name}-{bonus}")
+    assert dataclasses.replace(agent, intrinsic=None) == presets.make(name)
+
+
+@pytest.mark.parametrize("name", ["paper-adac-td3", "paper-adac-ddpg"])
+def test_paper_agents_are_literal(name: str) -> None:
+    explorer = presets.make(name).explorer
+    assert isinstance(explorer, Analogous)
+    assert (explorer.space, explorer.bandwidth) == ("action", "paper")
+    assert explorer.action_noise is None  # d / K
+    assert explorer.latent_correlation == 0.0
+    assert not explorer.normalise_score
+    assert not explorer.log_det
+
+
+def test_noise_of_the_plain_agents() -> None:
+    assert presets.make("td3").explorer == GaussianNoise(0.1)
+    assert presets.make("ddpg").explorer == GaussianNoise(0.2)
+    assert presets.make("ddpg-gaussian-1.0").explorer == GaussianNoise(1.0)
+    assert presets.make("ddpg-ou-0.2").explorer == OrnsteinUhlenbeck(0.2)
+    assert presets.make("ddpg-ou-1.0").explorer == OrnsteinUhlenbeck(1.0)
+
+
+def test_sac_settings() -> None:
+    agent = presets.make("sac")
+    assert isinstance(agent.base, SAC)
+    assert (agent.base.actor_lr, agent.base.critic_lr, agent.base.tau) == (3e-4, 3e-4, 5e-3)
+    assert agent.base.target_entropy is None
+    assert agent.base.policy_delay == 1
+    assert (agent.batch_size, agent.networks.critic_hidden) == (256, (256, 256))
+
+
+@pytest.mark.parametrize(
+    ("task", "particles"),
+    [
+        ("Hopper-v4", 8),
+        ("Hopper-v5", 8),
+        ("adac/RoboschoolAtlasForwardWalk-v1", 8),
+        ("adac/RoboschoolHopper-v1", 32),
+        ("RoboschoolHopper-v1", 32),
+        ("Walker2d-v5", 32),
+        ("HopperHard-v5", 32),
+        ("", 32),
+    ],
+)
+@pytest.mark.parametrize("name", ["adac-td3", "paper-adac-ddpg", "adac-td3-no-cotraining"])
+def test_few_particles_where_the_paper_says_so(name: str, task: str, particles: int) -> None:
+    explorer = presets.make(name, task).explorer
+    assert isinstance(explorer, Analogous)
+    assert explorer.particles == particles
+
+
+def test_plain_agents_do_not_depend_on_the_task() -> None:
+    assert presets.make("td3", "Hopper-v5") == presets.make("td3")
+
+
+def test_an_unknown_name_is_answered_with_near_ones() -> None:
+    with pytest.raises(UserError, match="no agent 'adac-td4'; did you mean adac-td3"):
+        presets.make("adac-td4")

@@ -1,0 +1,172 @@
+"""Settings as JSON and by name: everything comes back, nothing else gets in."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from adac import presets, settings
+from adac.agent import Agent
+from adac.errors import UserError
+from adac.explorers import Analogous, GaussianNoise
+
+PARTS = {"base", "explorer", "intrinsic", "networks"}
+
+
+def message(call: Any, *arguments: Any) -> str:
+    """The one line that a mistake is explained with."""
+    with pytest.raises(UserError) as caught:
+        call(*arguments)
+    text = str(caught.value)
+    assert text
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("name", presets.AGENTS)
+def test_every_preset_survives_json(name: str) -> None:
+    agent = presets.make(name)
+    text = json.dumps(settings.to_json(agent), allow_nan=False)
+    again = settings.from_json(json.loads(text))
+    assert again == agent
+    assert hash(again) == hash(agent)  # lists have become tuples again: agents are jit's keys
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("particles", "8", 8),
+        ("explorer.particles", 8, 8),
+        ("discount", "0.9", 0.9),
+        ("base.discount", 1, 1.0),
+        ("actor_hidden", "64,32", (64, 32)),
+        ("networks.actor_hidden", [64, 32], (64, 32)),
+        ("co_training", "false", False),
+        ("co_training", True, True),
+        ("action_noise", "none", None),
+        ("action_noise", None, None),
+        ("action_noise", "0.3", 0.3),
+        ("space", "action", "action"),
+        ("replay_size", "1e5", 100_000),
+        ("batch_size", 64.0, 64),
+        ("normalise_obs", "yes", True),
+    ],
+)
+def test_override(name: str, value: Any, wanted: Any) -> None:
+    before = Agent()
+    after = settings.override(before, {name: value})
+    found = settings.names(after)[name.rpartition(".")[2]]
+    assert found == wanted
+    assert type(found) is type(wanted)
+    others = {k: v for k, v in settings.names(after).items() if k != name.rpartition(".")[2]}
+    assert others.items() <= settings.names(before).items()
+    assert hash(after) is not None
+
+
+def test_override_several_and_none() -> None:
+    agent = settings.override(Agent(), {"particles": 8, "tau": 0.1})
+    assert isinstance(agent.explorer, Analogous)
+    assert (agent.explorer.particles, agent.base.tau) == (8, 0.1)
+    assert settings.override(agent, {}) == agent
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("particles", "many", "particles must be a whole number, not 'many'"),
+        ("particles", 2.5, "particles must be a whole number, not '2.5'"),
+        ("particles", True, "particles must be a whole number, not 'True'"),
+        ("particles", "inf", "particles must be a whole number, not 'inf'"),
+        ("particles", "", "particles must be a whole number, not ''"),
+        ("particles", None, "particles must be a whole number, not 'None'"),
+        ("particles", 0, "particles must be at least 1, not 0"),
+        ("discount", "1.5", "discount must be between 0 and 1, not 1.5"),
+        ("discount", "nan", "discount must be between 0 and 1, not nan"),
+        ("discount", [0.9], "discount must be a number, not '[0.9]'"),
+        ("co_training", "perhaps", "co_training must be true or false, not 'perhaps'"),
+        ("space", "sphere", "space must be one of pre-squash, action, not 'sphere'"),
+        ("actor_hidden", "64,wide", "actor_hidden must be a whole number, not 'wide'"),
+        ("batch_size", -1, "batch_size must be at least 1, not -1"),
+        ("latent", 0, "Analogous needs a latent"),
+        ("warmup", -5, "warmup"),
+        ("partcles", 8, "did you mean particles"),
+        ("base.particles", 8, "no setting 'base.particles'"),
+        ("explorer", "GaussianNoise", "no setting 'explorer'"),
+        ("intrinsic", "x", "no setting 'intrinsic'"),
+        ("__class__", "x", "no setting '__class__'"),
+        ("explorer.__init__", "x", "no setting"),
+    ],
+)
+def test_bad_override_is_one_sentence(name: str, value: Any, words: str) -> None:
+    assert words in message(settings.override, Agent(), {name: value})
+
+
+UNCHECKED = pytest.mark.xfail(strict=True, reason="the value is taken as it is")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("beta_start", "nan", marks=UNCHECKED),
+        pytest.param("behaviour_lr", "nan", marks=UNCHECKED),
+        pytest.param("beta_start", "inf", marks=UNCHECKED),
+        pytest.param("updates_per_step", "nan", marks=UNCHECKED),
+        pytest.param("actor_lr", "inf", marks=UNCHECKED),
+        pytest.param("actor_hidden", "0", marks=UNCHECKED),
+        pytest.param("actor_hidden", "-4,3", marks=UNCHECKED),
+        pytest.param("latent", "-1", marks=UNCHECKED),
+        pytest.param("actor_hidden", 64, marks=UNCHECKED),
+    ],
+)
+def test_value_that_can_not_work_is_refused(name: str, value: Any) -> None:
+    message(settings.override, Agent(), {name: value})
+
+
+def test_a_setting_of_another_explorer_is_not_known() -> None:
+    agent = Agent(explorer=GaussianNoise())
+    assert "no setting 'particles'" in message(settings.override, agent, {"particles": 8})
+
+
+def test_two_settings_of_one_name_do_not_exist() -> None:
+    """Else a short name would be ambiguous."""
+    for name in presets.AGENTS:
+        agent = presets.make(name)
+        parts = [
+            p for p in (agent, agent.base, agent.explorer, agent.intrinsic, agent.networks) if p
+        ]
+        fields = [f.name for part in parts for f in dataclasses.fields(part)]
+        assert len(fields) == len(set(fields)), name
+        assert settings.names(agent).keys() == set(fields) - PARTS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "os.system"}, "'os.system' of this agent is not known"),
+        ({"kind": "__import__"}, "not known"),
+        ({"kind": None}, "not known"),
+        ({"unheard_of": 1}, "Analogous has no setting 'unheard_of'"),
+        ({"particles": "__import__('os')"}, "particles must be a whole number"),
+        ({"particles": 0}, "particles must be at least 1"),
+        ({"space": "sphere"}, "space must be one of"),
+    ],
+)
+def test_foreign_json_is_refused(change: dict[str, Any], words: str) -> None:
+    data = settings.to_json(Agent())
+    data["explorer"] |= change
+    assert words in message(settings.from_json, data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"extra": 1},
+        pytest.param({"explorer": "Analogous"}, marks=UNCHECKED),
+        pytest.param({"base": 3}, marks=UNCHECKED),
+        pytest.param({"base": settings.to_json(Agent())["explorer"]}, marks=UNCHECKED),
+    ],
+    ids=["unknown", "text", "number", "misplaced"],
+)
+def test_json_of_another_shape_is_refused(change: dict[str, Any]) -> None:
+    message(settings.from_json, settings.to_json(Agent()) | change)
