@@ -121,6 +121,7 @@ def test_killed_trial_and_killed_driver_end_in_the_same_bits(tmp_path: Path) -> 
     assert "OUTCOME 2" in text
     assert "no task is registered as 'NoSuchTask-v0'" in text
     assert text.count(f"trying once more: {BROKEN.id}") == 1
+    assert text.count(f"FAILED: {BROKEN.id}") == 1
     assert (short / "done.json").stat().st_mtime_ns == finished  # not run again
     for trial in (SHORT, LONG):
         reference = tmp_path / "reference" / trial.id

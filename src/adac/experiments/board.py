@@ -31,7 +31,7 @@ class Row:
     reason: str = ""  # of the last failure
     seconds: float = 0.0  # spent on `steps_here` steps in this sweep
     steps_here: int = 0
-    _seen: float | None = None
+    _seen: float | None = None  # when its process last reported; None: not yet
 
     def start(self, step: int) -> None:
         self.status, self.attempts = "running", self.attempts + 1
@@ -43,6 +43,13 @@ class Row:
             self.seconds += now - self._seen
             self.steps_here += step - self.step
         self.step, self.value, self._seen = step, value, now
+
+    @property
+    def state(self) -> str:
+        """In the step's column: a process takes some seconds to start and compile."""
+        if self._seen is None:
+            return "starting again" if self.attempts > 1 else "starting"
+        return f"{self.step:,}/{self.trial.steps:,}"
 
     @property
     def rate(self) -> float | None:
@@ -90,7 +97,7 @@ def number(value: float | None) -> str:
 
 
 class Board(Protocol):
-    def say(self, text: str) -> None: ...
+    def say(self, text: str, style: str = "") -> None: ...
 
     def show(self, rows: Sequence[Row], slots: int) -> None: ...
 
@@ -101,7 +108,7 @@ class Lines:
     def __init__(self, every: float = 60.0):
         self._every, self._last = every, time.monotonic()
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str = "") -> None:
         print(text, file=sys.stderr, flush=True)
 
     def show(self, rows: Sequence[Row], slots: int) -> None:
@@ -109,7 +116,7 @@ class Lines:
             return
         self._last = time.monotonic()
         running = [
-            f"  {row.trial.id}: step {row.step:,}/{row.trial.steps:,}, return {number(row.value)}"
+            f"  {row.trial.id}: {row.state}, return {number(row.value)}"
             for row in rows
             if row.status == "running"
         ]
@@ -123,13 +130,13 @@ class Screen:
         self._name, self._live = name, live
         self._started = time.monotonic()
 
-    def say(self, text: str) -> None:
-        self._live.console.print(text, highlight=False, markup=False)
+    def say(self, text: str, style: str = "") -> None:
+        self._live.console.print(Text(text, style=style, overflow="fold"), highlight=False)
 
     def show(self, rows: Sequence[Row], slots: int) -> None:
         room = max(self._live.console.height - 8, 3)
         running = [row for row in rows if row.status == "running"]
-        parts: list[Table | Text] = [_running_table(running[:room])]
+        parts: list[Table | Text] = [_running_table(running[:room])] if running else []
         if len(running) > room:
             parts.append(Text(f"and {len(running) - room} more running", style="dim"))
         parts += [self._whole(rows, slots)]
@@ -152,8 +159,9 @@ def _running_table(rows: Sequence[Row]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("task", "agent"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("seed", "", "step", "steps/s", "left", "return"):
-        table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
+    widths = {"seed": 4, "": 12, "step": 15, "steps/s": 7, "left": 7, "return": 9}
+    for name, width in widths.items():
+        table.add_column(name, justify="right", no_wrap=True, min_width=width)
     for row in rows:
         rate = row.rate
         table.add_row(
@@ -161,7 +169,7 @@ def _running_table(rows: Sequence[Row]) -> Table:
             row.trial.label,
             str(row.trial.seed),
             ProgressBar(total=row.trial.steps, completed=row.step, width=12),
-            f"{row.step:,}/{row.trial.steps:,}",
+            row.state,
             "–" if rate is None else f"{rate:.0f}",
             "–" if rate is None else duration(row.left / rate),
             number(row.value),

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+
 from adac.envs import SUITE
 from adac.errors import UserError
 from adac.experiments.trials import Trial, make_trial
@@ -59,12 +61,23 @@ def plan(steps: int) -> Schedule:
 
 def trials(suite: Suite) -> list[Trial]:
     """Seed by seed, so that an unfinished sweep holds whole comparisons."""
+    for task in suite.tasks:
+        _require_task(task)
     return [
         _trial(suite, task, entrant, seed)
         for seed in suite.seeds
         for task in suite.tasks
         for entrant in suite.entrants
     ]
+
+
+def _require_task(task: str) -> None:
+    """A misspelled name is told at once, and not by each of its trials."""
+    try:
+        gymnasium.spec(task)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise UserError(f"no task is registered as '{task}': {' '.join(str(error).split())}") \
+            from None  # fmt: skip
 
 
 def _trial(suite: Suite, task: str, entrant: Entrant, seed: int) -> Trial:

@@ -75,6 +75,7 @@ def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
         skipped = len(rows) - len(waiting)
         screen.say(f"{name}: {len(rows)} trials, {skipped} finished before, into {options.folder}")
         if waiting:
+            screen.say("starting Ray" if options.address is None else "connecting to Ray", "dim")
             with _interruptible(), _ray(options), _home(options) as home:
                 _Sweep(rows, home, options, screen).go()
     failed = {row.trial.id: row.reason for row in rows if row.status == "failed"}
@@ -143,7 +144,7 @@ class _Sweep:
         folder = self._folder(row)
         row.start(checkpoint_step(folder))
         if row.step:
-            self.screen.say(f"resuming at step {row.step:,}: {row.trial.id}")
+            self.screen.say(f"resuming at step {row.step:,}: {row.trial.id}", "dim")
         luggage = [self.ray.put(Packer(folder).parcel())] if row.step and self._may_be_far() else []
         self.running[self.task.remote(row.trial, self.home, luggage)] = row
 
@@ -151,20 +152,16 @@ class _Sweep:
         return self.options.address is not None or not self.options.share_disk
 
     def _receive(self, stream: Any) -> None:
-        row = self.running[stream]
         try:
             report: Report = self.ray.get(next(stream))
         except StopIteration:
-            del self.running[stream]
-            if row.status == "running":
-                self._fail(row, Failed("its process ended without a result", ""))
+            report = Failed("its process ended without a result", "")
         except self.ray.exceptions.RayError as error:
-            del self.running[stream]
-            if row.status == "running":
-                text = " ".join(str(error).split())
-                self._fail(row, Failed(f"its process was lost ({type(error).__name__})", text))
-        else:
-            self._hear(row, report)
+            report = Failed(f"its process was lost ({type(error).__name__})", str(error))
+        row = self.running[stream]
+        if isinstance(report, Finished | Failed):
+            del self.running[stream]  # what follows on this stream belongs to no attempt
+        self._hear(row, report)
 
     def _hear(self, row: Row, report: Report) -> None:
         if isinstance(report, Progress):
@@ -185,7 +182,8 @@ class _Sweep:
         took = duration(float(read_done(folder)["wall_seconds"]))
         done = sum(r.status == "done" for r in self.rows)
         self.screen.say(
-            f"[{done}/{len(self.rows)}] {row.trial.id}: return {number(row.value)} in {took}"
+            f"[{done}/{len(self.rows)}] {row.trial.id}: return {number(row.value)} in {took}",
+            "green",
         )
 
     def _fail(self, row: Row, failure: Failed) -> None:
@@ -198,7 +196,7 @@ class _Sweep:
         if again:
             self.waiting.insert(0, row)
         what = "failed, trying once more" if again else "FAILED"
-        self.screen.say(f"{what}: {row.trial.id}: {failure.reason}")
+        self.screen.say(f"{what}: {row.trial.id}: {failure.reason}", "yellow" if again else "red")
 
 
 # -- Ray, signals, and the mark of the driver's folder --------------------------------------------

@@ -1,0 +1,124 @@
+"""The named experiments, and sweeps written down in TOML."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from adac import presets, settings
+from adac.errors import UserError
+from adac.experiments import ppo, suites
+from adac.experiments.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
+
+
+def test_the_experiments_are_the_papers() -> None:
+    tasks = {name: len(suite.tasks) for name, suite in SUITES.items()}
+    assert tasks == {
+        "cartpole": 1, "contamination": 1, "sparse": 4, "benchmark": 14, "ablation": 3,
+    }  # fmt: skip
+    lines = {name: len(suite.entrants) for name, suite in SUITES.items()}
+    assert (lines["cartpole"], lines["sparse"], lines["benchmark"]) == (7, 7, 6)
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_every_trial_can_be_defined_and_read_back(suite: Suite) -> None:
+    known = [e for e in suite.entrants if e.agent in presets.AGENTS]
+    made = trials(dataclasses.replace(suite, entrants=tuple(known)))
+    assert len({trial.id for trial in made}) == len(made) == len(known) * len(suite.tasks) * 5
+    for trial in made:
+        assert settings.to_json(settings.from_json(trial.agent)) == trial.agent
+        assert trial.steps % trial.schedule.eval_every == 0
+        assert 15 <= trial.steps / trial.schedule.eval_every <= 100
+    assert [trial.seed for trial in made] == sorted(trial.seed for trial in made)
+
+
+def test_the_ablation_changes_one_thing_at_a_time_and_none_twice() -> None:
+    made = trials(dataclasses.replace(SUITES["ablation"], seeds=(0,)))
+    hashes = [trial.id.rpartition("_")[2] for trial in made]
+    assert len(set(hashes)) == len(hashes)
+    pendulum = {t.label: t.agent["explorer"] for t in made if "Pendulum" in t.task}
+    reference = pendulum["reference"]
+    assert {k: v for k, v in pendulum["ρ = 0.9"].items() if reference[k] != v} == {
+        "latent_correlation": 0.9
+    }
+
+
+def test_only_some_of_a_suite() -> None:
+    suite = narrow(SUITES["sparse"], ["PendulumSparse-v0"], ["td3", "sac"])
+    assert suite.tasks == ("adac/PendulumSparse-v0",)
+    assert [e.label for e in suite.entrants] == ["td3", "sac"]
+    with pytest.raises(UserError, match="no task 'Hopper-v4'"):
+        narrow(suite, ["Hopper-v4"], [])
+    with pytest.raises(UserError, match="no agent 'td4'; did you mean td3"):
+        narrow(suite, [], ["td4"])
+
+
+def test_seeds() -> None:
+    assert parse_seeds("3") == (0, 1, 2)
+    assert parse_seeds("4,7-9,4") == (4, 7, 8, 9)
+    for bad in ("", "x", "1;2", "0", "5-3"):
+        with pytest.raises(UserError, match="seed"):
+            parse_seeds(bad)
+
+
+GOOD = """
+tasks = ["Pendulum-v1"]
+agents = ["td3"]
+seeds = [1, 5]
+steps = 1000
+eval_every = 500
+[settings]
+batch_size = 32
+[[variants]]
+label = "K = 8"
+agent = "adac-td3"
+settings = { particles = 8 }
+"""
+
+
+def test_a_toml_file_is_tasks_times_agents_and_variants_times_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    suite = suites.find(str(path))
+    made = trials(suite)
+    assert suite.name == "mine"
+    assert [(t.label, t.seed) for t in made] == [
+        ("td3", 1), ("K = 8", 1), ("td3", 5), ("K = 8", 5),
+    ]  # fmt: skip
+    assert all(t.agent["batch_size"] == 32 and t.schedule.eval_every == 500 for t in made)
+    assert made[1].agent["explorer"]["particles"] == 8
+    assert made[1].id.startswith("Pendulum-v1_K=8_s1_")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("steps", "stepps"), "unknown key 'stepps'; did you mean steps"),
+        (("steps = 1000", ""), "has no 'steps'"),
+        (("steps = 1000", "steps = true"), "'steps' can not be True"),
+        (("particles", "particels"), "no setting 'particels'"),
+        (("[1, 5]", "[]"), "'seeds' must be"),
+        (("Pendulum-v1", "Pendulun-v1"), "no task is registered as 'Pendulun-v1'"),
+        (('"td3"', '"td4"'), "no agent 'td4'"),
+        (("tasks =", "tasks"), "is not TOML"),
+        (('label = "K = 8"', ""), "a variant has no 'label'"),
+    ],
+)
+def test_a_bad_toml_file_is_one_sentence(
+    tmp_path: Path, change: tuple[str, str], sentence: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace(*change))
+    with pytest.raises(UserError, match=sentence):
+        trials(read_toml(path))
+
+
+def test_an_unknown_sweep_names_the_near_ones() -> None:
+    with pytest.raises(UserError, match="did you mean cartpole"):
+        suites.find("cartpol")
+
+
+def test_ppo_without_its_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"adac\[bench\]"):
+        ppo.override({})
