@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adac.errors import UserError
-from adac.experiments import tables
+from adac.experiments import statistics, tables
 from adac.experiments.drawing import band, legend, new_figure, save, styles, tidy
 from adac.experiments.results import Group, Results, Run, read_results
 from adac.experiments.snapshots import (
@@ -65,6 +65,22 @@ class Sheet:
         for x, y in zip(GRID, p, strict=True):
             self.rows.append((f"{panel}: mu", run.env, label, 1, f"{x:.4f}", f"{y:.6g}", ""))
         self.rows.append((f"{panel}: pi", run.env, label, 1, f"{shot.pi:.4f}", "", ""))
+
+    def dots(
+        self, axis: Any, panel: str, group: Group, values: Sequence[float], rows: dict[str, int]
+    ) -> None:
+        """One dot a seed, the mean as a bar through them."""
+        if not values:
+            return
+        y, colour = rows[group.label], self.styles[group.label]["color"]
+        axis.plot(values, [y] * len(values), "o", color=colour, ms=5, alpha=0.55, mew=0, zorder=3)
+        mean, std, seeds = statistics.moments(values)
+        axis.plot([mean, mean], [y - 0.33, y + 0.33], color=colour, lw=3, zorder=4)
+        for run, value in zip(group.counted, values, strict=True):
+            self.rows.append((panel, group.env, group.label, 1, run.seed, f"{value:.6g}", ""))
+        spread = "" if seeds < 2 else f"{std:.6g}"
+        row = (f"{panel}: mean", group.env, group.label, seeds, "", f"{mean:.6g}", spread)
+        self.rows.append(row)
 
     def write(self, path: Path) -> Path:
         with open(path, "w", newline="") as file:
@@ -204,26 +220,42 @@ def _bonus_column(results: Results) -> str:
     raise UserError("none of these runs has an intrinsic reward in its metrics.csv")
 
 
-ABLATION_ROWS = {
-    "mean_return": RETURN,
-    "spread": "spread of μ within a state",
-    "saturation_pi": "share of |π| above 0.98",
-}
-
-
 def ablation(sheet: Sheet) -> Any:
-    """Returns, and the two numbers that show a collapse: μ's spread, π's saturation."""
-    tasks = sheet.results.groups
-    figure = new_figure(max(4.6 * len(tasks), 7), 2.9 * len(ABLATION_ROWS) + 0.9)
-    grid = figure.subplots(len(ABLATION_ROWS), len(tasks), squeeze=False)
-    for axes, (env, groups) in zip(grid.T, tasks.items(), strict=True):
-        for axis, (column, ylabel) in zip(axes, ABLATION_ROWS.items(), strict=True):
-            for group in groups.values():
-                sheet.curve(axis, column, group, column)
-            title = _title(env, groups.values()) if column == "mean_return" else ""
-            tidy(axis, title, ylabel)
-    legend(figure, list(grid.ravel()))
+    """Final returns seed by seed, one row a variant; beside them how far π is saturated."""
+    tasks, labels = sheet.results.groups, sheet.results.labels
+    ratios = [3, 1] * len(tasks)
+    figure = new_figure(max(5.2 * len(tasks) + 1.5, 7), 0.27 * len(labels) + 1.9)
+    axes = figure.subplots(1, 2 * len(tasks), sharey=True, squeeze=False, width_ratios=ratios)[0]
+    rows = {label: -i for i, label in enumerate(labels)}
+    for i, (env, groups) in enumerate(tasks.items()):
+        left, right = axes[2 * i : 2 * i + 2]
+        for group in groups.values():
+            sheet.dots(left, "final return", group, [run.score for run in group.counted], rows)
+            ends = [late(run, "saturation_pi") for run in group.counted]
+            sheet.dots(
+                right,
+                "final saturation of π",
+                group,
+                ends if min(ends, default=-1.0) >= 0 else [],
+                rows,
+            )
+        first = next(iter(groups.values()))
+        if len(first.scores):
+            left.axvline(first.scores.mean(), color="0.5", lw=1, ls="--", zorder=1)
+        tidy(left, _title(env, groups.values()), "", steps=False)
+        tidy(right, "π saturated", "", steps=False)
+        left.set_xlabel("final return")
+        right.set_xlabel("share of |π| > 0.98")
+        right.set_xlim(-0.05, 1.05)
+    axes[0].set_yticks(list(rows.values()), list(rows))
+    axes[0].set_ylim(-len(rows) + 0.4, 0.6)
     return figure
+
+
+def late(run: Run, column: str) -> float:
+    """A column of metrics.csv over the last tenth of the run; −1 where it has none."""
+    series = run.metrics.get(column, {})
+    return statistics.final_score(list(series), list(series.values())) if series else -1.0
 
 
 def sparse(sheet: Sheet) -> Any:

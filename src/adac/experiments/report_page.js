@@ -44,6 +44,7 @@ function startCurves() {
   }
   byId("charts").classList.toggle("single", DATA.tasks.length === 1);
   byId("legend").append(...DATA.labels.map(legendButton));
+  if (DATA.labels.length > DATA.colours.length + 1) byId("band").value = "none";
   for (const id of ["metric", "band", "smooth"]) byId(id).addEventListener("input", drawCurves);
   byId("reset").addEventListener("click", () => charts.forEach(({ chart }) => chart.reset()));
   drawCurves();

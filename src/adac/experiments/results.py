@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -195,12 +196,18 @@ def _by_env(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return {env: [run for run in runs if run.env == env] for env in names}
 
 
-def _place(run: Run) -> tuple[int, int, str, str]:
-    """ADAC first, then its baselines in the order of Table 2; seeds by number."""
+def _place(run: Run) -> tuple[Any, ...]:
+    """ADAC first, then its baselines in the order of Table 2; variants by name, K = 8 before 16."""
     known = ("adac-td3", "adac-ddpg", "paper-adac", "td3", "ddpg", "sac", "ppo")
     starts = [i for i, name in enumerate(known) if run.agent_name.startswith(name)]
-    longest = len(run.agent_name) if starts else 0  # a plain name before its variants
-    return (starts[0] if starts else len(known), longest, run.label, run.seed.zfill(10))
+    place = (starts[0], len(run.agent_name)) if starts else (len(known), 0)
+    return (*place, run.label != "reference", _natural(run.label), _natural(run.seed))
+
+
+def _natural(text: str) -> list[tuple[float, str]]:
+    """Numbers in a name are compared as numbers."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", text)
+    return [(float(part), "") if i % 2 else (-1.0, part) for i, part in enumerate(parts)]
 
 
 def _identity(run: Run) -> tuple[str, str, str, str]:

@@ -179,7 +179,8 @@ def marks(row: Mapping[str, Moments], names: Mapping[str, str] | None = None) ->
     signs = dict.fromkeys(row, "")
     for sign, pair in PAIRS.items():
         members = {c: m for c, m in tested.items() if (names or {}).get(c, c) in pair}
-        if {(names or {}).get(c, c) for c in members} == set(pair):
+        # Exactly one column each: among variants of one agent a pair has no meaning.
+        if sorted((names or {}).get(c, c) for c in members) == sorted(pair):
             for column in leaders(members):
                 signs[column] += sign
     return {column: Marks(column in bold, signs[column]) for column in row}
