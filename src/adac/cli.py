@@ -292,7 +292,7 @@ def _envs_table() -> Table:
     from adac import envs
 
     table = Table("task", "group", "observations", "actions", "extra", box=None, pad_edge=False)
-    for task in envs.SUITE:
+    for task in (*envs.SUITE, *envs.EXTRAS):
         table.add_row(task.id, task.group, str(task.obs_dim), str(task.action_dim), task.extra)
     return table
 
@@ -327,9 +327,11 @@ def expand_settings(arguments: list[str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every failure is one sentence on stderr and an exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    warnings.showwarning = _show_warning
     try:
-        app(args=expand_settings(given))
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _show_warning
+            app(args=expand_settings(given))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

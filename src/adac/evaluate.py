@@ -1,5 +1,6 @@
 """Evaluation: whole episodes of a policy on a task of its own, seeded and apart from training."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,7 +83,10 @@ class Video:
     def add(self, frame: Any) -> None:
         if frame is None:
             raise UserError("this task does not render to arrays, so it can not be filmed")
-        self._writer.append_data(np.asarray(frame, np.uint8))
+        with warnings.catch_warnings():
+            # The encoder is another program: JAX's warning of a fork does not concern it.
+            warnings.filterwarnings("ignore", ".*os.fork", RuntimeWarning)
+            self._writer.append_data(np.asarray(frame, np.uint8))
 
     def close(self) -> None:
         self._writer.close()

@@ -149,7 +149,8 @@ class World:
         return finished
 
     def _checked(self, what: str, value: NDArray[Any]) -> Floats:
-        narrow = np.asarray(value, np.float32)
+        with np.errstate(over="ignore"):
+            narrow = np.asarray(value, np.float32)
         if not np.isfinite(narrow).all():
             bad = narrow[~np.isfinite(narrow)][0]
             raise RunError(f"{self.name} gave the {what} {bad} at step {self.steps}")

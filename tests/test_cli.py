@@ -1,0 +1,258 @@
+"""The command as somebody types it: run folders, films, curves, a sentence for each mistake."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import PendulumEnv
+
+from adac.cli import expand_settings, main
+from adac.evaluate import Video
+from adac.learner import Learner
+
+TINY = [
+    "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",
+    "warmup=60", "batch_size=8", "--log-every", "50", "--eval-every", "100",
+    "--eval-episodes", "2", "--checkpoint-every", "100",
+]  # fmt: skip
+ENV = "adac/PendulumSparse-v0"
+
+
+def adac(*words: str | Path) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return int(stopped.value.code or 0)
+
+
+def fails(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 2) -> str:
+    """One sentence on stderr, the exit code, and no traceback."""
+    assert adac(*words) == code
+    error = capsys.readouterr().err
+    lines = [line for line in error.splitlines() if not line.startswith("step ")]
+    assert len(lines) == 1, error
+    assert lines[0].startswith("adac: ")
+    assert "Traceback" not in error
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli") / "run"
+    assert adac("train", ENV, "--steps", "300", "--out", folder, *TINY, "--tensorboard") == 0
+    return folder
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_folder_holds_what_is_promised(run: Path) -> None:
+    config = json.loads((run / "config.json").read_text())
+    assert config["agent"]["explorer"]["particles"] == 4
+    assert {"adac", "jax", "gymnasium", "python"} <= config["versions"].keys()
+    evaluations = rows(run / "evaluations.csv")
+    assert [row["step"] for row in evaluations] == ["100", "200", "300"]
+    assert list(evaluations[0])[:5] == [
+        "step", "mean_return", "std_return", "episodes", "wall_seconds",
+    ]  # fmt: skip
+    metrics = rows(run / "metrics.csv")
+    assert [row["step"] for row in metrics] == [str(n) for n in range(50, 301, 50)]
+    wanted = {
+        "episode_return", "critic_loss", "actor_loss", "behaviour_loss", "q", "bias", "spread",
+        "saturation_pi", "saturation_mu", "beta", "steps_per_second",
+    }  # fmt: skip
+    assert wanted <= metrics[-1].keys()
+    assert all(metrics[-1][name] for name in wanted - {"episode_return"})
+    np.testing.assert_allclose(float(metrics[-1]["beta"]), 2.0 - 298 / 300, rtol=1e-5)
+
+
+def test_tensorboard_reads_the_event_files(run: Path) -> None:
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = loader.EventAccumulator(str(run / "tensorboard")).Reload()
+    tags = events.Tags()
+    names = {name for group in tags.values() if isinstance(group, list) for name in group}
+    assert {"train/critic_loss", "eval/mean_return"} <= names
+
+
+def test_eval_prints_a_sentence_or_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert adac("eval", run, "--episodes", "2", "--seed", "3", "--json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["step"] == 300
+    assert len(first["returns"]) == 2
+    assert first["mean_return"] == pytest.approx(np.mean(first["returns"]))
+    assert adac("eval", run, "--episodes", "2", "--seed", "3", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert adac("eval", run, "--episodes", "1") == 0
+    assert "over 1 episodes" in capsys.readouterr().out
+
+
+# imageio-ffmpeg leaves its pipes to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_eval_films(run: Path, tmp_path: Path, suffix: str) -> None:
+    imageio = pytest.importorskip("imageio.v3")
+    film = tmp_path / f"film{suffix}"
+    assert adac("eval", run, "--episodes", "1", "--video", film) == 0
+    frames = imageio.imread(film, index=None if suffix == ".gif" else ...)
+    assert len(frames) >= 190
+    assert np.asarray(frames[0]).std() > 1
+
+
+def test_plot_draws_runs_and_metrics(run: Path, tmp_path: Path) -> None:
+    assert adac("plot", run, "-o", tmp_path / "curve.png") == 0
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert adac("plot", run, "-o", tmp_path / "bias.svg", "--metric", "bias") == 0
+    assert "bias" in (tmp_path / "bias.svg").read_text()
+
+
+def test_resume_trains_on_and_keeps_the_rows(run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(run, folder)
+    assert adac("resume", folder) == 0  # nothing left to do
+    assert adac("resume", folder, "--steps", "400") == 0
+    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100", "200", "300", "400"]
+    assert json.loads((folder / "config.json").read_text())["steps"] == 400
+    assert json.loads((folder / "config.json").read_text())["agent_name"] == "adac-td3"
+
+
+def test_stop_return_ends_early(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert adac("train", ENV, "--steps", "5000", "--out", folder, *TINY, "--stop-return", "-1") == 0
+    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
+
+
+def test_several_environments_learn_from_every_step(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert adac("train", ENV, "--steps", "300", "--out", folder, *TINY, "--num-envs", "4") == 0
+    learner = Learner.load(folder)
+    assert learner.step == 300
+    assert learner.replay.inserted == 300
+    assert learner.updates == 300 - 60 - 4  # one for each step after the warm-up, bar the last four
+
+
+def test_set_takes_several_values() -> None:
+    words = ["train", "X", "--set", "a=1", "b=2", "--seed", "3", "--set", "c=4", "d"]
+    assert expand_settings(words) == [
+        "train", "X", "--set", "a=1", "--set", "b=2", "--seed", "3", "--set", "c=4", "d",
+    ]  # fmt: skip
+
+
+def test_help_shows_every_option_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert adac("train", "--help") == 0
+    text = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
+    for words in ("--agent", "adac-td3", "100000", "--num-envs", "5000", "10000", "--set"):
+        assert words in text
+
+
+@pytest.mark.parametrize(("what", "word"), [("agents", "paper-adac-ddpg"), ("envs", "Hopper-v4")])
+def test_lists(what: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert adac("list", what) == 0
+    assert word in capsys.readouterr().out
+
+
+# -- mistakes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Hoper-v5"], "Hopper-v5"),
+        (["CartPole-v1"], "continuous actions"),
+        (["Pendulum-v1", "--agent", "adac-td4"], "adac-td3"),
+        (["Pendulum-v1", "--set", "particle=3"], "particles"),
+        (["Pendulum-v1", "--set", "particles=many"], "whole number"),
+        (["Pendulum-v1", "--set", "particles=0"], "at least 1"),
+        (["Pendulum-v1", "--set", "discount=1.5"], "between 0 and 1"),
+        (["Pendulum-v1", "--set", "space=outer"], "pre-squash"),
+        (["Pendulum-v1", "--steps", "0"], "at least 1"),
+        (["Pendulum-v1", "--seed", "-1"], "seed"),
+        (["Pendulum-v1", "--num-envs", "0"], "num_envs"),
+        (["Pendulum-v1", "--eval-episodes", "0"], "eval_episodes"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    words: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in fails(capsys, "train", *words)
+    assert not list(tmp_path.rglob("config.json"))
+
+
+def test_folders_that_are_no_runs(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "config.json" in fails(capsys, "resume", tmp_path / "none")
+    assert "config.json" in fails(capsys, "eval", tmp_path)
+    assert "adac resume" in fails(capsys, "train", ENV, "--out", run)
+    (tmp_path / "config.json").write_text("{")
+    assert "damaged" in fails(capsys, "eval", tmp_path)
+    (tmp_path / "config.json").write_text((run / "config.json").read_text())
+    assert "no checkpoint" in fails(capsys, "eval", tmp_path)
+    assert "no column" in fails(capsys, "plot", run, "-o", tmp_path / "x.png", "--metric", "biass")
+    assert ".png" in fails(capsys, "plot", run, "-o", tmp_path / "x.bmp")
+    assert ".mp4" in fails(capsys, "eval", run, "--video", tmp_path / "x.avi")
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_previous_one(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(run, folder)
+    path = sorted((folder / "checkpoint").glob("step-*.safetensors"))[-1]
+    path.write_bytes(path.read_bytes()[:-7])
+    assert adac("resume", folder) == 0
+    said = capsys.readouterr().err
+    assert "warning" in said
+    assert "of step 200" in said
+    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100", "200", "300"]
+
+
+class Poisoned(PendulumEnv):
+    """Gives a NaN at its step 150."""
+
+    steps = 0
+
+    def step(self, u):
+        Poisoned.steps += 1
+        obs, reward, *rest = super().step(u)
+        return (obs * np.nan if Poisoned.steps == 150 else obs), reward, *rest
+
+
+def test_a_nan_names_itself_and_the_last_good_checkpoint_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gymnasium.register("Poisoned-v0", Poisoned, max_episode_steps=40)
+    folder = tmp_path / "run"
+    quiet = [*TINY, "--eval-every", "0"]
+    said = fails(capsys, "train", "Poisoned-v0", "--steps", "300", "--out", folder, *quiet, code=1)
+    assert "Poisoned-v0 gave the observation nan at step 150" in said
+    assert f"adac resume {folder}" in said
+    assert Learner.load(folder).step == 100
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert adac("eval", tmp_path / "none", "--debug") == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_film_needs_a_task_that_renders(tmp_path: Path) -> None:
+    from adac.errors import UserError
+
+    film = Video(tmp_path / "x.gif", gymnasium.make("Pendulum-v1"))
+    with pytest.raises(UserError, match="does not render"):
+        film.add(None)
+    film.close()

@@ -1,0 +1,165 @@
+"""Interrupted equals uninterrupted, bit for bit."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import PendulumEnv
+
+import adac
+from adac.learner import Learner
+
+TINY = {
+    "actor_hidden": "16,16",
+    "critic_hidden": "16,16",
+    "warmup": 60,
+    "batch_size": 8,
+}
+TINY_LATENT = TINY | {"latent_hidden": "8", "particles": 4}
+
+
+def snapshot(learner: Learner) -> dict[str, np.ndarray]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path((learner.state, learner.memory))
+    arrays = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    arrays["replay"] = learner.replay.rows[: len(learner.replay)].copy()
+    arrays["obs"] = learner.world.obs
+    arrays["episodes"] = learner.world.episodes
+    arrays["returns"] = learner.world.returns
+    return arrays
+
+
+def assert_same(one: Learner, other: Learner) -> None:
+    assert one.replay.random_state() == other.replay.random_state()
+    assert one.updates == other.updates
+    first, second = snapshot(one), snapshot(other)
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "num_envs", "extra"),
+    [
+        ("adac/PendulumSparse-v0", "adac-td3", 1, {"latent_correlation": 0.9}),
+        ("adac/CartPoleContinuous-v0", "ddpg-ou-0.2", 3, {"normalise_obs": True}),
+        ("Hopper-v5", "sac", 2, {}),
+        ("LunarLanderContinuous-v3", "adac-td3-no-cotraining", 1, {}),
+        ("adac/RoboschoolHopper-v1", "paper-adac-td3", 1, {}),
+    ],
+)
+def test_save_and_load_continues_to_the_same_bits(
+    tmp_path: Path, env: str, agent: str, num_envs: int, extra: dict[str, object]
+) -> None:
+    tiny = TINY_LATENT if "adac" in agent else TINY
+
+    def start() -> Learner:
+        return Learner(env, agent, seed=3, num_envs=num_envs, overrides=tiny | extra)
+
+    whole = start().learn(270)
+    stopped = start().learn(270, callback=lambda learner: learner.step < 134)
+    assert stopped.step < 140
+    stopped.save(tmp_path)
+    resumed = Learner.load(tmp_path)
+    resumed.learn(270 - resumed.step)
+    assert_same(whole, resumed)
+
+
+class Drifting(PendulumEnv):
+    """Not deterministic: its seed is ignored after the first reset of the process."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=None, options=options)
+
+
+def test_a_nondeterministic_task_starts_a_new_episode_and_says_so(tmp_path: Path) -> None:
+    make = lambda: gymnasium.wrappers.TimeLimit(Drifting(), 50)  # noqa: E731
+    learner = Learner(make(), "td3", overrides=TINY)
+    learner.learn(80)
+    learner.save(tmp_path)
+    with pytest.warns(UserWarning, match="not deterministic"):
+        resumed = Learner.load(tmp_path, env=make())
+    assert resumed.world.first.all()
+    assert resumed.world.actions == [[]]
+    resumed.learn(80)
+    assert len(resumed.replay) == 160
+
+
+ADAC = [sys.executable, "-m", "adac"]
+SETTINGS = [f"{name}={value}" for name, value in TINY_LATENT.items()]
+TRAIN = [
+    *ADAC, "train", "adac/PendulumSparse-v0", "--steps", "3000", "--seed", "5",
+    "--eval-every", "1000", "--eval-episodes", "1", "--checkpoint-every", "250",
+    "--log-every", "200", "--set", *SETTINGS,
+]  # fmt: skip
+
+
+def rows(path: Path, *without: str) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
+
+
+def wait_for_step(folder: Path, step: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        names = sorted(path.name for path in (folder / "checkpoint").glob("step-*.json"))
+        if names and int(names[-1][5:17]) >= step:
+            return
+        assert process.poll() is None, "the run ended before it could be interrupted"
+        time.sleep(0.005)
+    raise AssertionError("no checkpoint in two minutes")
+
+
+def test_a_killed_process_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    subprocess.run([*TRAIN, "--out", tmp_path / "whole"], check=True, capture_output=True)
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        [*TRAIN, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for_step(folder, 1000, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process = subprocess.Popen(
+        [*ADAC, "resume", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for_step(folder, 2000, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 128 + signal.SIGTERM
+    subprocess.run([*ADAC, "resume", folder], check=True, capture_output=True)
+
+    name = "checkpoint/step-000000003000"
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert (whole / f"{name}.safetensors").read_bytes() == (
+        killed / f"{name}.safetensors"
+    ).read_bytes()
+    for table, clock in (("metrics", "steps_per_second"), ("evaluations", "wall_seconds")):
+        assert rows(whole / f"{table}.csv", clock) == rows(killed / f"{table}.csv", clock)
+    facts = [json.loads((run / f"{name}.json").read_text())["body"] for run in (whole, killed)]
+    for fact in facts:
+        del fact["facts"]["wall_seconds"]
+    assert facts[0] == facts[1]  # the replay's segments too, by their checksums
+
+
+def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        [*TRAIN, "--out", folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=os.setpgrp,
+    )
+    wait_for_step(folder, 250, process)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"adac resume {folder}" in output
+    assert adac.Learner.load(folder).step >= 250
