@@ -133,7 +133,7 @@ function drawTable() {
   const head = html("thead", {}, html("tr", {}, html("th", {}, "task"), ...columns.map((c) => html("th", { scope: "col" }, c))));
   byId("table").replaceChildren(head, body);
   byId("pairs").replaceChildren(...pairs.map((pair) =>
-    html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
+    html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.chance.low === "–" ? " (a single seed: no interval, no claim)" : ""}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
 }
 
 // Snapshots.

@@ -104,27 +104,31 @@ def _compared(results: Results) -> list[tuple[str, str]]:
     return pairs
 
 
+NEEDS: dict[statistics.Claim, str] = {
+    "spread": "a spread or any test",
+    "test": "a t-test, and its marks, that finds even large differences",
+    "interval": "intervals that cover 95 %",
+    "paper": "the paper's tables",
+}
+
+
 def seed_warnings(results: Results) -> list[str]:
-    """Where there are fewer seeds than a claim needs, by claim; the weakest agent decides."""
-    needs: dict[statistics.Claim, str] = {
-        "test": "the t-test's marks (bold, †, *) can miss even large differences",
-        "interval": "the intervals are too narrow",
-        "paper": "the paper's tables are over 20",
-    }
+    """What the seeds do not carry, task by task; the agent with the fewest decides."""
+    by_count: dict[int, list[str]] = {}
+    for env, groups in results.groups.items():
+        counts = [len(group.scores) for group in groups.values() if len(group.scores)]
+        if counts:
+            by_count.setdefault(min(counts), []).append(env)
     warnings = []
-    fewest = {
-        env: min(counts)
-        for env, groups in results.groups.items()
-        if (counts := [len(group.scores) for group in groups.values() if len(group.scores)])
-    }
-    alone = [env for env, seeds in fewest.items() if seeds == 1]
-    if alone:
-        warnings.append(f"1 seed on {_some(alone)}: no spread, no test, no marks for such an agent")
-    for claim, text in needs.items():
-        low = [env for env, seeds in fewest.items() if not statistics.enough(seeds, claim)]
-        if low:
-            need = statistics.SEEDS_FOR[claim]
-            warnings.append(f"fewer than {need} seeds on {_some(low)}: {text}")
+    for seeds, envs in sorted(by_count.items()):
+        missing = [
+            f"{text} ({statistics.SEEDS_FOR[claim]})"
+            for claim, text in NEEDS.items()
+            if not statistics.enough(seeds, claim)
+        ]
+        if missing:
+            count = f"{seeds} seed{'' if seeds == 1 else 's'}"
+            warnings.append(f"{_some(envs)}: {count}, too few for {'; for '.join(missing)}")
     return warnings
 
 
@@ -179,7 +183,7 @@ def _printed(cell: Cell | None) -> str:
 
 def _interval(interval: Interval) -> str:
     if math.isnan(interval.low):
-        return f"{interval.value:.2f}"
+        return f"{interval.value:.2f} (a single seed: no interval)"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
