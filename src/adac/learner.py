@@ -131,10 +131,14 @@ class Learner:
         if self.step < self.agent.warmup:
             return np.asarray(self.jitted.random(len(obs), self.keys[WARMUP], number))
         weights = behaviour_weights(self.state)
-        action, self.memory = self.jitted.act(
+        drawn, self.memory = self.jitted.act(
             weights, obs, self.memory, self.world.first, self.keys[ACT], number
         )
-        return np.asarray(action)
+        action = np.asarray(drawn)
+        if not np.isfinite(action).all():  # else the task is blamed for what it makes of it
+            self._require_finite_bonus(float(self.metrics.get("bonus", 0.0)))
+            raise RunError(f"the action is not finite at step {self.step}: learning has diverged")
+        return action
 
     def _dispatch_updates(self) -> None:
         """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
@@ -171,7 +175,7 @@ class Learner:
         rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
         seen = self.jitted.diagnose(self.state, rows, self.keys[DIAGNOSE], np.int32(self.step))
         values = {name: float(value) for name, value in (self.metrics | seen).items()}
-        self._require_finite_bonus(values.get("bonus", 0.0))  # a fresh one is seen only here
+        self._require_finite_bonus(values.get("bonus", 0.0))
         for name, value in values.items():
             if not np.isfinite(value):
                 raise RunError(

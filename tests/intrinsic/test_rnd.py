@@ -1,0 +1,94 @@
+"""RND's bonus: it falls where the predictor has been, and never moves the random network."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array
+
+from adac.intrinsic import Rnd
+from adac.intrinsic.rnd import RndState, scale
+from helpers import assert_same_bits, unmoved
+
+RND = Rnd(eta=1.0, model_hidden=(32,), model_features=16)
+ACTION = jnp.zeros((100, 1))
+bonus = jax.jit(RND.bonus)
+
+
+def region(centre: float, seed: int | Array) -> Array:
+    return centre + jax.random.normal(jax.random.key(seed), (100, 3))
+
+
+@jax.jit
+def learn(state: RndState, updates: int) -> RndState:
+    def body(number: Array, state: RndState) -> RndState:
+        obs = region(0.0, number)
+        return RND.update(state, obs, ACTION, obs, jax.random.key(0))[0]
+
+    learned: RndState = jax.lax.fori_loop(0, updates, body, state)
+    return learned
+
+
+def trained(updates: int) -> RndState:
+    return learn(RND.init(3, 1, jax.random.key(0)), updates)
+
+
+def value(state: RndState, obs: Array) -> Array:
+    return bonus(state, obs, ACTION, obs)
+
+
+def test_no_bonus_before_the_predictor_has_learned_from_500_transitions() -> None:
+    for updates in (0, 4, 5):
+        found = value(trained(updates), region(0.0, 99))
+        assert found.shape == (100,)
+        assert bool(jnp.all(found > 0.0)) == (updates == 5)
+
+
+def test_bonus_falls_with_training_and_is_larger_elsewhere() -> None:
+    early, late = trained(10), trained(600)
+    known, unknown = region(0.0, 5_000), region(4.0, 5_000)
+    assert jnp.mean(value(late, known)) < 0.5 * jnp.mean(value(early, known))
+    assert jnp.mean(value(late, unknown)) > 5.0 * jnp.mean(value(late, known))
+
+
+def test_the_random_network_stays_and_the_predictor_learns() -> None:
+    before, after = trained(0), trained(3)
+    assert_same_bits(before.target, after.target)
+    assert not unmoved(before.predictor, after.predictor)
+
+
+def test_the_bonus_is_normalised() -> None:
+    """The units of the observations do not matter, once their statistics know them."""
+    state = trained(50)
+    wanted = value(state, region(0.0, 1))
+    statistics = state.observations
+    wide = statistics._replace(mean=7.0 + 30.0 * statistics.mean, squares=900 * statistics.squares)
+    found = value(state._replace(observations=wide), 7.0 + 30.0 * region(0.0, 1))
+    np.testing.assert_allclose(found, wanted, rtol=1e-2)
+    assert float(scale(state.errors)) > 0.0
+
+
+def test_the_bonus_is_bounded_and_nan_is_not_hidden() -> None:
+    state = trained(50)
+    assert float(jnp.max(value(state, 1e20 * region(0.0, 1)))) <= RND.bonus_clip
+    assert jnp.all(jnp.isnan(value(state, jnp.nan * region(0.0, 1))))
+
+
+def test_it_has_no_model_of_the_next_observation() -> None:
+    assert RND.predict(trained(0), region(0.0, 0), ACTION, jax.random.key(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("eta", -1.0),
+        ("model_lr", float("nan")),
+        ("model_features", 0),
+        ("model_hidden", (0,)),
+        ("bonus_after", -1),
+        ("bonus_clip", 0.0),
+    ],
+)
+def test_bad_settings_are_named(name: str, bad: object) -> None:
+    with pytest.raises(ValueError, match=name):
+        Rnd(**{name: bad})  # type: ignore[arg-type]
