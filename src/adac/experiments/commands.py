@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import importlib.util
 import re
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -138,9 +139,9 @@ def _run(
     published = None if results is None else results / suite.name
     try:
         outcome = run(suite.name, trials, Options(folder, jobs, address, published))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("interrupted: the same command continues from the last checkpoints")
-        raise typer.Exit(130) from None
+        raise typer.Exit(128 + int(stop.args[0] if stop.args else signal.SIGINT)) from None
     print(f"{outcome.done} of {len(trials)} trials are finished, in {folder}")
     for name, reason in outcome.failed.items():
         print(f"failed twice: {name}: {reason} (see {folder / name / 'failure.txt'})")

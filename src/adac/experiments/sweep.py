@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -76,7 +77,7 @@ def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
         screen.say(f"{name}: {len(rows)} trials, {skipped} finished before, into {options.folder}")
         if waiting:
             screen.say("starting Ray" if options.address is None else "connecting to Ray", "dim")
-            with _interruptible(), _ray(options), _home(options) as home:
+            with _ray(options), _interruptible(), _home(options) as home:
                 _Sweep(rows, home, options, screen).go()
     failed = {row.trial.id: row.reason for row in rows if row.status == "failed"}
     return Outcome(sum(row.status == "done" for row in rows), failed)
@@ -263,7 +264,10 @@ def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"there is no Ray cluster at {address}: {reason}") from None
+        raise UserError(
+            f"the Ray cluster at {address} can not be joined ({reason}); one that wants a token "
+            "needs RAY_AUTH_MODE=token and the token here too"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -280,11 +284,14 @@ def _home(options: Options) -> Iterator[Home]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends the sweep as Ctrl-C does."""
+    """SIGTERM ends the sweep as Ctrl-C does; inside `_ray`, which has a handler of its own."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
