@@ -27,7 +27,7 @@ from adac.experiments.statistics import Interval, Marks, Moments
 from adac.experiments.tables import Table
 from adac.plots import COLOURS
 
-POINTS = 400  # of one curve in the page, at most
+POINTS = 250  # of one curve in the page, at most
 SNAPSHOT_RUNS = 12  # in the page, at most
 
 # Shown first, with these words; other columns of metrics.csv follow under their own names.
@@ -109,8 +109,8 @@ def gather(results: Results, title: str) -> dict[str, Any]:
 
 
 def number(value: float) -> float | None:
-    """Six digits are more than a screen shows; what is not finite becomes null."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    """Five digits are more than a screen shows; what is not finite becomes null."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
 def numbers(values: Any) -> list[float | None]:
@@ -142,10 +142,10 @@ def _group(group: Group) -> dict[str, Any]:
 # The table.
 
 
-def _moments(moments: Moments, marks: Marks) -> dict[str, Any]:
+def _moments(moments: Moments, marks: Marks, form: Any = tables.number) -> dict[str, Any]:
     return {
-        "mean": tables.number(moments.mean),
-        "std": "" if math.isnan(moments.std) else tables.number(moments.std),
+        "mean": form(moments.mean),
+        "std": "" if math.isnan(moments.std) else form(moments.std),
         "seeds": moments.seeds,
         "bold": marks.bold,
         "signs": marks.signs,
@@ -163,7 +163,7 @@ def _table(table: Table) -> dict[str, Any]:
         for label, cell in row.items():
             cells[label] = _moments(cell.ours, cell.marks) | {"iqm": _interval(cell.iqm)}
             if cell.paper is not None:
-                cells[label]["paper"] = _moments(*cell.paper)
+                cells[label]["paper"] = _moments(*cell.paper, tables.printed)
         rows.append({"env": env, "cells": cells})
     aggregate = {label: _interval(i, _two) for label, i in table.aggregate.items()}
     pairs = [

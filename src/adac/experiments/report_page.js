@@ -175,7 +175,7 @@ function ridges(cells) {
 
 function startSettings() {
   const { runs, shared } = DATA.settings;
-  const names = ["agent", "task", "seed", "steps", "score", "folder", "what sets it apart"];
+  const names = ["agent", "own settings", "task", "seed", "steps", "score", "folder"];
   const head = html("thead", {}, html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, name))));
   byId("runs").append(head, html("tbody", {}, ...runs.map(runRow)));
   byId("shared").append(html("tbody", {}, ...pairsOf(shared)));
@@ -186,7 +186,7 @@ function runRow(run) {
   const own = Object.entries(run.settings).map(([name, text]) => html("div", {}, `${name} = ${text}`));
   const details = own.length ? html("details", {}, html("summary", {}, plural(own.length, "setting")), ...own) : "";
   const cells = [run.env, run.seed, steps, run.score, run.name].map((text) => html("td", {}, text));
-  return html("tr", {}, html("th", { scope: "row" }, run.label), ...cells, html("td", {}, details));
+  return html("tr", {}, html("th", { scope: "row" }, run.label), html("td", {}, details), ...cells);
 }
 
 function pairsOf(settings) {

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def _compared(results: Results) -> list[tuple[str, str]]:
 
 NEEDS: dict[statistics.Claim, str] = {
     "spread": "a spread or any test",
-    "test": "a t-test, and its marks, that finds even large differences",
+    "test": "a t-test and marks to rely on",
     "interval": "intervals that cover 95 %",
     "paper": "the paper's tables",
 }
@@ -147,10 +148,15 @@ def number(value: float) -> str:
     return f"{value:.{min(digits, 4)}f}" if abs(value) >= 1e-3 or value == 0 else f"{value:.1e}"
 
 
-def cell_text(moments: Moments, marks: Marks, *, bold: str = "**") -> str:
-    spread = "" if math.isnan(moments.std) else f" ± {number(moments.std)}"
-    text = f"{number(moments.mean)}{marks.signs}"
-    return (f"{bold}{text}{bold}" if marks.bold else text) + spread
+def printed(value: float) -> str:
+    """The paper's numbers are not given digits that it does not have."""
+    return f"{value:.6g}"
+
+
+def cell_text(moments: Moments, marks: Marks, form: Callable[[float], str] = number) -> str:
+    spread = "" if math.isnan(moments.std) else f" ± {form(moments.std)}"
+    text = f"{form(moments.mean)}{marks.signs}"
+    return (f"**{text}**" if marks.bold else text) + spread
 
 
 def markdown(table: Table) -> str:
@@ -178,7 +184,7 @@ def _own(cell: Cell | None) -> str:
 
 
 def _printed(cell: Cell | None) -> str:
-    return "" if cell is None or cell.paper is None else cell_text(*cell.paper)
+    return "" if cell is None or cell.paper is None else cell_text(*cell.paper, printed)
 
 
 def _interval(interval: Interval) -> str:
