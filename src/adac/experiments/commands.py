@@ -165,4 +165,5 @@ def _draw(name: str, folder: Path) -> None:
     if importlib.util.find_spec("adac.experiments.figures") is None:
         return
     figures = importlib.import_module("adac.experiments.figures")
-    figures.draw(name, folder, folder / "figures")
+    for path in figures.draw(name, folder, folder / "figures") or ():
+        print(path)

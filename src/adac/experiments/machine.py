@@ -1,8 +1,10 @@
-"""What a result was made with: the machine, and the commit of adac where it is known."""
+"""The machine: what a result was made with, and folders for a while on it."""
 
 import os
 import platform
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,22 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def scratch_folder(name: str) -> Path:
+    """A temporary folder, with a short path as sockets want it; what dead processes left goes."""
+    for left in Path(tempfile.gettempdir()).glob(f"{name}-*-*"):
+        owner = left.name.removeprefix(f"{name}-").partition("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-"))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True

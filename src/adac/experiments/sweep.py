@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import signal
-import tempfile
 import threading
 import uuid
 from collections import Counter
@@ -22,6 +21,7 @@ from typing import Any
 from adac.errors import UserError, missing_extra
 from adac.experiments import publish
 from adac.experiments.board import Board, Row, board, number
+from adac.experiments.machine import scratch_folder
 from adac.experiments.trials import (
     Trial,
     checkpoint_step,
@@ -48,7 +48,6 @@ ATTEMPTS = 2
 POLL_SECONDS = 0.5
 OBJECT_STORE = 256 * 2**20  # bytes; on one machine only reports pass through it
 FAILURE = "failure.txt"
-SCRATCH = "adac-ray-"
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def _ray(options: Options) -> Iterator[None]:
     if options.address is not None:
         _connect(ray, options.address, quiet)
     else:
-        scratch = _scratch()
+        scratch = str(scratch_folder("adac-ray"))
         ray.init(
             address="local",
             num_cpus=options.jobs or os.cpu_count(),
@@ -233,25 +232,6 @@ def _ray(options: Options) -> Iterator[None]:
         ray.shutdown()
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _scratch() -> str:
-    """Ray's folder, with a short path because sockets live in it; what the dead left is removed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
-        owner = left.name.removeprefix(SCRATCH).partition("-")[0]
-        if owner.isdigit() and not _alive(int(owner)):
-            shutil.rmtree(left, ignore_errors=True)
-    return tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ the weights and the newest part of the replay buffer: some megabytes, not the wh
 
 import queue
 import shutil
-import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from adac.errors import AdacError, RunError
+from adac.experiments.machine import scratch_folder
 from adac.experiments.trials import DONE, Trial, execute, write_whole
 
 # One thread a trial: the cores are taken by other trials. They must be set before JAX is imported.
@@ -103,7 +103,7 @@ def _attempt(trial: Trial, home: Home, luggage: Luggage, send: Send) -> None:
 
 def _attempt_away(trial: Trial, luggage: Luggage, send: Send) -> None:
     """In a folder of this node, from what the driver holds of the trial."""
-    scratch = Path(tempfile.mkdtemp(prefix="adac-trial-"))
+    scratch = scratch_folder("adac-trial")
     try:
         folder = scratch / trial.id
         folder.mkdir()
