@@ -12,6 +12,9 @@ jax.config.update("jax_disable_most_optimizations", True)
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "error")
+    # Programs that an earlier run compiled are found again, and the user's own are left alone.
+    jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache" / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture

@@ -90,7 +90,8 @@ def step(
 
 def run(agent: Agent, state: AgentState, batches: list[Batch]) -> AgentState:
     for number, batch in enumerate(batches, 1):
-        state, _ = step(agent, state, batch, number, improve=number % 2 == 0)
+        improve = number % agent.base.policy_delay == 0
+        state, _ = step(agent, state, batch, number, improve=improve)
     return state
 
 
@@ -270,6 +271,16 @@ class MatchingReward(SeenReward):
 
     def react(self, seen: float, action: float) -> float:
         return 0.5 * seen * action
+
+
+TOY_AGENT = Agent(
+    Deterministic(discount=0.6, tau=0.1, actor_lr=3e-3, critic_lr=5e-3),
+    ADAC,
+    None,
+    Networks(actor_hidden=(16,), critic_hidden=(32,), latent=4, latent_hidden=(16,)),
+    batch_size=32,
+    warmup=100,
+)
 
 
 def with_base(agent: Agent, **changes: Any) -> Agent:

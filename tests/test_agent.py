@@ -25,6 +25,7 @@ from helpers import (
     OBS,
     TD3,
     TINY,
+    TOY_AGENT,
     MadeUp,
     TerminalReward,
     assert_same_bits,
@@ -262,19 +263,18 @@ def _equations(jaxpr: Any) -> Any:
 
 
 def test_update_compiles_exactly_twice() -> None:
-    agent = dataclasses.replace(tiny(), warmup=3, batch_size=5)
-    learner = Learner(TerminalReward(), agent)
-    for _ in range(23):
+    learner = Learner(TerminalReward(), TOY_AGENT)
+    for _ in range(TOY_AGENT.warmup + 21):
         learner.advance()
-    assert learner.updates == 19
+    assert learner.updates == 20
     assert learner.jitted.update._cache_size() == 2
     assert learner.jitted.act._cache_size() == 1
     assert learner.jitted.random._cache_size() == 1
     learner.close()
 
 
-@pytest.mark.parametrize("delay", [1, 3])
-def test_the_learner_improves_its_policy_every_dth_update(delay: int) -> None:
+def test_the_learner_improves_its_policy_every_dth_update() -> None:
+    delay = 3
     agent = with_base(tiny(explorer=GaussianNoise()), policy_delay=delay)
     agent = dataclasses.replace(agent, warmup=2)
     learner = Learner(TerminalReward(), agent)
@@ -291,20 +291,22 @@ def test_the_learner_improves_its_policy_every_dth_update(delay: int) -> None:
 
 
 def test_seeds_under_vmap_agree_with_a_loop() -> None:
-    agent = tiny()
-    batch = random_batch()
+    agent, batch = tiny(intrinsic=MadeUp()), random_batch()
+    progress = jnp.float32(0.5)
 
-    def once(seed: jax.Array) -> Any:
-        init_key, update_key = jax.random.split(jax.random.key(seed))
-        state = core.init(agent, OBS, ACTION, init_key)
-        return core.update(agent, state, batch, update_key, jnp.float32(0), improve=True)[0]
+    @jax.jit
+    @jax.vmap
+    def updated(state: core.AgentState, seed: jax.Array) -> core.AgentState:
+        key = jax.random.key(seed)
+        return core.update(agent, state, batch, key, progress, improve=True)[0]
 
     seeds = jnp.arange(3)
-    together = leaves(jax.jit(jax.vmap(once))(seeds))
-    alone = jax.jit(once)
-    for i in range(3):
-        for name, value in leaves(alone(seeds[i])).items():
-            np.testing.assert_allclose(together[name][i], value, rtol=1e-4, atol=1e-6)
+    init = jax.vmap(lambda seed: core.init(agent, OBS, ACTION, jax.random.key(seed)))
+    together = leaves(updated(init(seeds), seeds))
+    for seed in range(3):
+        alone, _ = step(agent, start(agent, seed), batch, seed)
+        for name, value in leaves(alone).items():
+            np.testing.assert_allclose(together[name][seed], value, rtol=1e-4, atol=1e-6)
 
 
 # -- acting --------------------------------------------------------------------------------------

@@ -103,20 +103,21 @@ def test_action_gradient_is_autodiff_through_the_plain_network(critic: Critic) -
     np.testing.assert_allclose(gradient, jax.grad(total)(action), rtol=1e-4, atol=1e-6)
 
 
-def test_weights_start_within_one_over_root_fan_in(actor: Actor) -> None:
+def test_weights_start_within_one_over_root_fan_in() -> None:
     """Where two inputs meet, the fan-in is that of the concatenation."""
-    wide = Actor(Networks(latent=16), 11, 3, jax.random.key(2))
+    sizes = Networks(actor_hidden=(64, 48), latent=16, latent_hidden=(32,))
+    wide = Actor(sizes, 11, 3, jax.random.key(2))
     assert wide.joint is not None
     for array, fan_in in (
         (wide.trunk[0].weight, 11),
-        (wide.trunk[1].bias, 400),
-        (wide.joint.first.weight, 316),
-        (wide.joint.second, 316),
-        (wide.head[-1].weight, 100),
+        (wide.trunk[1].bias, 64),
+        (wide.joint.first.weight, 64),
+        (wide.joint.second, 64),
+        (wide.head[-1].weight, 32),
     ):
         bound = fan_in**-0.5
         assert float(jnp.max(jnp.abs(array))) <= bound
-        np.testing.assert_allclose(jnp.std(array), bound / 3**0.5, rtol=0.1)
+        np.testing.assert_allclose(jnp.std(array), bound / 3**0.5, rtol=0.2)
 
 
 @pytest.mark.parametrize(
