@@ -7,7 +7,7 @@ import pytest
 from jax import Array
 
 from adac.intrinsic import Rnd
-from adac.intrinsic.rnd import RndState, scale
+from adac.intrinsic.rnd import RndState
 from helpers import assert_same_bits, unmoved
 
 RND = Rnd(eta=1.0, model_hidden=(32,), model_features=16)
@@ -65,7 +65,8 @@ def test_the_bonus_is_normalised() -> None:
     wide = statistics._replace(mean=7.0 + 30.0 * statistics.mean, squares=900 * statistics.squares)
     found = value(state._replace(observations=wide), 7.0 + 30.0 * region(0.0, 1))
     np.testing.assert_allclose(found, wanted, rtol=1e-2)
-    assert float(scale(state.errors)) > 0.0
+    errors = state.errors._replace(squares=4.0 * state.errors.squares)
+    np.testing.assert_allclose(2.0 * value(state._replace(errors=errors), region(0.0, 1)), wanted)
 
 
 def test_the_bonus_is_bounded_and_nan_is_not_hidden() -> None:
