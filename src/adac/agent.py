@@ -16,6 +16,7 @@ from jax import Array
 from adac.bases import Base, Deterministic
 from adac.explorers import Analogous, Explorer
 from adac.intrinsic import Intrinsic
+from adac.intrinsic.gap import action_gap
 from adac.networks import Actor, Critic, Networks
 from adac.normalise import Statistics, empty, normalise
 
@@ -278,27 +279,40 @@ def descend(
 
 
 def diagnose(
-    agent: Agent, state: AgentState, obs: Array, key: Array, *, samples: int = 16
+    agent: Agent, state: AgentState, obs: Array, recent: Batch, key: Array, *, samples: int = 16
 ) -> Metrics:
     """How far μ has drifted from π ("bias", Figure 3), how wide it is, and who is saturated.
 
-    Saturation (|a| > 0.98) is how the literal algorithm collapses: it must never be silent.
+    Saturation (|a| > 0.98) is how the literal algorithm collapses: it must never be silent. With
+    an intrinsic reward, also how much more bonus μ's `recent` actions promise than π's.
     """
+    mu_key, gap_key = jax.random.split(key)
     count, action_dim = obs.shape[0], _action_dim(agent, state)
     latent = agent.networks.latent
     repeated = jnp.repeat(obs, samples, axis=0)
     memory = agent.explorer.init_memory(count * samples, action_dim, latent)
     first = jnp.ones(count * samples, bool)
-    mu, _ = act(agent, state, repeated, memory, first, key)
+    mu, _ = act(agent, state, repeated, memory, first, mu_key)
     mu = mu.reshape(count, samples, action_dim)
-    normalised = normalise(state.statistics, obs)
-    pi = jnp.tanh(agent.base.location(state.actor.params(normalised)))
-    return {
+    pi = _online_policy(agent, state, obs)
+    metrics = {
         "bias": jnp.mean(jnp.linalg.norm(jnp.mean(mu, axis=1) - pi, axis=-1)),
         "spread": jnp.mean(jnp.std(mu, axis=1)),
         "saturation_pi": jnp.mean((jnp.abs(pi) > 0.98).astype(jnp.float32)),
         "saturation_mu": jnp.mean((jnp.abs(mu) > 0.98).astype(jnp.float32)),
     }
+    if agent.intrinsic is None:
+        return metrics
+    greedy_action = _online_policy(agent, state, recent.obs)
+    gap = action_gap(
+        agent.intrinsic, state.intrinsic, recent.obs, recent.action, greedy_action, gap_key
+    )
+    return metrics | gap
+
+
+def _online_policy(agent: Agent, state: AgentState, obs: Array) -> Array:
+    actor = state.actor.params
+    return jnp.tanh(agent.base.location(actor(normalise(state.statistics, obs))))
 
 
 def _action_dim(agent: Agent, state: AgentState) -> int:

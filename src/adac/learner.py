@@ -5,6 +5,7 @@ The loop is `advance`: act, dispatch the update, step the simulator while XLA co
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ from adac import cache, envs, presets, settings
 from adac.agent import Agent, Metrics
 from adac.checkpoint import Contents, Store, flatten, unflatten
 from adac.errors import RunError, UserError
-from adac.evaluate import Evaluation, evaluate
+from adac.evaluate import Evaluation, Policy, evaluate
+from adac.intrinsic.gap import Trace, Transitions, episode_gap, follow
 from adac.replay import Replay
 from adac.runs import read_config, versions, write_config
 from adac.steps import behaviour_weights, compile_steps, target_weights
 from adac.world import Env, Episode, Floats, World
 
 # Domains of the run's random keys: each use has its own.
-INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE = range(7)
+INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE, GAP = range(8)
 
 
 class Learner:
@@ -61,7 +63,7 @@ class Learner:
         self.obs_dim, self.action_dim = self.world.obs_dim, self.world.action_dim
         self.jitted = compile_steps(self.agent, self.obs_dim, self.action_dim)
         root = jax.random.key(seed)
-        self.keys = [jax.random.fold_in(root, domain) for domain in range(7)]
+        self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
         self.state = self.jitted.init(self.keys[INIT])
         self.memory = self.agent.explorer.init_memory(
             num_envs, self.action_dim, self.agent.networks.latent
@@ -71,6 +73,7 @@ class Learner:
         self.horizon = 1  # steps over which β is annealed; set by `learn`
         self.metrics: Metrics = {}
         self.recent: list[Episode] = []  # finished since the last log
+        self._collected = np.zeros(num_envs)  # bonus of the unfinished episodes
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
         self._store: Store | None = None
@@ -124,7 +127,10 @@ class Learner:
         step = self.world.step(action)
         bonus = self._bonus(obs, action, step.next_obs)
         self.replay.add(obs, action, step.reward, bonus, step.continues, step.next_obs)
-        self.recent += step.finished
+        self._collected += bonus
+        for i, episode in zip(np.flatnonzero(self.world.first), step.finished, strict=True):
+            self.recent.append(episode._replace(bonus=float(self._collected[i])))
+            self._collected[i] = 0.0
 
     def _behave(self, obs: Floats) -> Floats:
         number = np.int32(self.step)
@@ -173,7 +179,9 @@ class Learner:
             return {}
         count = min(64, len(self.replay))
         rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
-        seen = self.jitted.diagnose(self.state, rows, self.keys[DIAGNOSE], np.int32(self.step))
+        recent = self.replay.recent(count)
+        number = np.int32(self.step)
+        seen = self.jitted.diagnose(self.state, rows, recent, self.keys[DIAGNOSE], number)
         values = {name: float(value) for name, value in (self.metrics | seen).items()}
         self._require_finite_bonus(values.get("bonus", 0.0))
         for name, value in values.items():
@@ -243,6 +251,28 @@ class Learner:
             self.policy, self._eval_env, episodes, seed, salt=salt, name=self.env_id
         )  # fmt: skip
 
+    def bonus_gap(self, episodes: int = 3, *, salt: int = 0) -> dict[str, float]:
+        """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
+        if self._eval_env is None:
+            self._eval_env = self._evaluation_env()
+        trace = Trace(self._eval_env)
+        memory = self.agent.explorer.init_memory(1, self.action_dim, self.agent.networks.latent)
+        weights, key = behaviour_weights(self.state), jax.random.fold_in(self.keys[GAP], salt)
+
+        def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
+            return self.jitted.act(weights, obs, memory, first, key, number)
+
+        def run(policy: Policy) -> list[Transitions]:
+            evaluate(policy, trace, episodes, self.seed, salt=salt, name=self.env_id)
+            return trace.take()
+
+        return episode_gap(
+            partial(self.jitted.bonus, self.state.intrinsic),
+            run(follow(act, memory, trace)),
+            run(self.policy),
+            self.agent.base.discount,
+        )
+
     def _evaluation_env(self) -> Env:
         try:
             return self.make_env()
@@ -294,6 +324,7 @@ class Learner:
             "replay_random": self.replay.random_state(),
             "metrics": {name: float(value) for name, value in self.metrics.items()},
             "recent": [list(episode) for episode in self.recent],
+            "collected": self._collected.tolist(),
             "wall_seconds": self.wall_seconds,
             "evaluated": self.evaluated,
         }
@@ -341,7 +372,8 @@ class Learner:
         self.state, self.memory = restored["agent"], restored["memory"]
         self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
         self.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
-        self.recent = [Episode(float(total), int(n)) for total, n in facts["recent"]]
+        self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
+        self._collected = np.array(facts["collected"], float)
         self.wall_seconds = float(facts["wall_seconds"])
         self.evaluated = int(facts["evaluated"])
         self.world.steps = int(facts["world"]["steps"])

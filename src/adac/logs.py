@@ -20,6 +20,8 @@ EVALUATION_COLUMNS = (
     "min_return", "max_return", "mean_length",
 )  # fmt: skip
 
+GAP_COLUMNS = ("episode_bonus_gap", "episode_bonus_mu", "episode_bonus_pi")
+
 
 class Table:
     """A CSV file with fixed columns; rows after `step` are dropped when a run is resumed."""

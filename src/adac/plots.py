@@ -59,14 +59,16 @@ def gather(folders: Sequence[Path], metric: str | None) -> dict[str, dict[str, C
 
 
 def _series(folder: Path, metric: str | None) -> dict[int, float]:
-    name, column = ("evaluations", "mean_return") if metric is None else ("metrics", metric)
-    rows = read_table(folder / f"{name}.csv")
-    if rows and column not in rows[0]:
-        known = ", ".join(c for c in rows[0] if c != "step")
-        raise UserError(f"{folder}/{name}.csv has no column '{column}'; it has {known}")
+    """A column of metrics.csv or, failing that, of evaluations.csv."""
+    column = metric or "mean_return"
+    tables = [read_table(folder / f"{name}.csv") for name in ("metrics", "evaluations")]
+    rows = next((table for table in tables if table and column in table[0]), None)
+    if rows is None:
+        known = ", ".join(c for table in tables if table for c in table[0] if c != "step")
+        raise UserError(f"{folder} has no column '{column}' to draw; it has {known or 'none yet'}")
     series = {int(row["step"]): float(row[column]) for row in rows if row[column]}
     if not series:
-        raise UserError(f"{folder} has nothing to draw yet: {name}.csv has no '{column}'")
+        raise UserError(f"{folder} has nothing to draw yet: its column '{column}' is empty")
     return series
 
 

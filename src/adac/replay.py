@@ -38,6 +38,11 @@ class Replay:
         """Fresh memory each time: the update that reads it may still run at the next call."""
         return self.rows.take(self.generator.integers(0, len(self), count), axis=0)
 
+    def recent(self, count: int) -> Rows:
+        """The latest transitions."""
+        count = min(count, len(self))
+        return self.rows[np.arange(self.inserted - count, self.inserted) % self.capacity]
+
     def random_state(self) -> dict[str, Any]:
         return dict(self.generator.bit_generator.state)
 

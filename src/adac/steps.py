@@ -24,7 +24,7 @@ class Steps(NamedTuple):
     update: Callable[..., tuple[AgentState, Metrics]]  # (state, rows, key, count, progress)
     bonus: Callable[..., Array]  # (intrinsic, obs, action, next_obs)
     observe: Callable[..., Statistics]
-    diagnose: Callable[..., Metrics]  # (state, rows, key, step)
+    diagnose: Callable[..., Metrics]  # (state, rows, recent rows, key, step)
 
 
 class Weights(NamedTuple):
@@ -70,9 +70,10 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
         key = jax.random.fold_in(key, count)
         return core.update(agent, state, batch, key, progress, improve=improve)
 
-    def diagnose(state: AgentState, rows: Array, key: Array, step: Array) -> Metrics:
-        batch = unpack(rows, obs_dim, action_dim)
-        return core.diagnose(agent, state, batch.obs, jax.random.fold_in(key, step))
+    def diagnose(state: AgentState, rows: Array, recent: Array, key: Array, step: Array) -> Metrics:
+        obs = unpack(rows, obs_dim, action_dim).obs
+        latest = unpack(recent, obs_dim, action_dim)
+        return core.diagnose(agent, state, obs, latest, jax.random.fold_in(key, step))
 
     def bonus(state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
         assert agent.intrinsic is not None
@@ -99,5 +100,5 @@ def metric_names(agent: Agent, obs_dim: int, action_dim: int) -> list[str]:
     zero = jnp.zeros(())
     count = jnp.zeros((), jnp.int32)
     _, learned = jax.eval_shape(partial(steps.update, improve=True), state, rows, key, count, zero)
-    seen = jax.eval_shape(steps.diagnose, state, rows, key, count)
+    seen = jax.eval_shape(steps.diagnose, state, rows, rows, key, count)
     return [*sorted(learned), *sorted(seen)]

@@ -13,6 +13,7 @@ from adac.errors import UserError
 from adac.learner import Learner
 from adac.logs import (
     EVALUATION_COLUMNS,
+    GAP_COLUMNS,
     Display,
     Sink,
     Table,
@@ -56,8 +57,11 @@ class Recorder:
         if wandb:
             self.sinks.append(WeightsAndBiases(out, learner.config()))
         names = metric_names(learner.agent, learner.obs_dim, learner.action_dim)
-        self.metrics = Table(out / "metrics.csv", [*LEADING, *names], learner.step)
-        self.evaluations = Table(out / "evaluations.csv", EVALUATION_COLUMNS, learner.step)
+        curious = learner.agent.intrinsic is not None
+        leading = (*LEADING, "episode_bonus") if curious else LEADING
+        columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if curious else EVALUATION_COLUMNS
+        self.metrics = Table(out / "metrics.csv", [*leading, *names], learner.step)
+        self.evaluations = Table(out / "evaluations.csv", columns, learner.step)
 
     def add(self, table: Table, row: dict[str, Any]) -> None:
         table.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
@@ -163,6 +167,7 @@ class _Run:
         if learner.recent:
             row["episode_return"] = float(np.mean([e.total for e in learner.recent]))
             row["episode_length"] = float(np.mean([e.length for e in learner.recent]))
+            row["episode_bonus"] = float(np.mean([e.bonus for e in learner.recent]))
         learner.recent = []
         values = learner.diagnose()
         then, step = self._logged
@@ -178,6 +183,8 @@ class _Run:
         learner.evaluated = learner.step
         result = learner.evaluate(self.schedule.eval_episodes, salt=learner.step).summary()
         row = {"step": learner.step, "wall_seconds": learner.wall_seconds, **result}
+        if learner.agent.intrinsic is not None and learner.updates:
+            row |= learner.bonus_gap(salt=learner.step)
         self.display.say(
             f"step {learner.step:,}: target policy returns "
             f"{result['mean_return']:.1f} ± {result['std_return']:.1f} "

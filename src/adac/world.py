@@ -25,6 +25,7 @@ class Episode(NamedTuple):
 
     total: float
     length: int
+    bonus: float = 0.0  # the intrinsic reward collected in it
 
 
 class Step(NamedTuple):
