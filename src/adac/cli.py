@@ -32,19 +32,17 @@ app.add_typer(reproduce, name="reproduce")
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
 
-_debug = False
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show the traceback of a failure (anywhere on the line)."),
+    ] = False,
+) -> None:
+    """Exploration in continuous control: train, watch, evaluate, save and resume."""
 
 
-def _set_debug(value: bool) -> bool:
-    global _debug
-    _debug = _debug or value
-    return value
-
-
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Show the traceback of a failure.", callback=_set_debug),
-]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
 Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
@@ -78,7 +76,6 @@ def train(
     ] = None,
     tensorboard: Tensorboard = False,
     wandb: Wandb = False,
-    debug: Debug = False,
 ) -> None:
     """Train an agent on a task, into a run folder."""
     from adac.learner import Learner
@@ -116,7 +113,6 @@ def resume(
     ] = None,
     tensorboard: Tensorboard = False,
     wandb: Wandb = False,
-    debug: Debug = False,
 ) -> None:
     """Continue an interrupted run, to the same bits as if it had never stopped."""
     from adac.learner import Learner
@@ -207,7 +203,6 @@ def evaluate(
         Path | None, typer.Option(help="Film the episodes, as .mp4 or .gif.", metavar="FILE")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Evaluate the target policy of a run."""
     from adac.evaluate import Video
@@ -255,7 +250,6 @@ def plot(
             show_default="returns of the target policy",
         ),
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Draw learning curves; runs that differ only in their seed become a mean and a band."""
     from adac.plots import plot_runs
@@ -272,7 +266,6 @@ class Listing(StrEnum):
 @app.command("list")
 def list_(
     what: Annotated[Listing, typer.Argument(help="What to list.")],
-    debug: Debug = False,
 ) -> None:
     """List the named agents, or the tasks of the paper."""
     console = Console(width=None if sys.stdout.isatty() else 120)
@@ -302,7 +295,6 @@ def theorem(
     mdps: Annotated[int, typer.Option(help="Random MDPs.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the MDPs.")] = 0,
     out: Annotated[Path, typer.Option(help="Where the PNG and the CSV go.")] = Path("theorem"),
-    debug: Debug = False,
 ) -> None:
     """Theorem 1 on random tabular MDPs: what holds, what does not, and counter-examples."""
     from adac.experiments.theorem import run
@@ -326,7 +318,8 @@ def expand_settings(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every failure is one sentence on stderr and an exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
+    given = [word for word in words if word != "--debug"]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
@@ -336,11 +329,11 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        sys.exit(_explain(error))
+        sys.exit(_explain(error, debug=given != words))
 
 
-def _explain(error: Exception) -> int:
-    if _debug:
+def _explain(error: Exception, *, debug: bool) -> int:
+    if debug:
         traceback.print_exception(error)
     known = isinstance(error, AdacError)
     text = str(error) if known else f"{type(error).__name__}: {error} (--debug shows where)"

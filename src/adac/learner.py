@@ -104,8 +104,6 @@ class Learner:
         """Environment steps so far, over all environments."""
         return self.world.steps
 
-    # -- learning ---------------------------------------------------------------------------------
-
     def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
         """Train for `steps` more environment steps; see `adac.train.train` for the options."""
         from adac.train import train
@@ -191,8 +189,6 @@ class Learner:
                     "a smaller learning rate or reward scale may help"
                 )
         return values
-
-    # -- acting and evaluating --------------------------------------------------------------------
 
     def predict(
         self,
@@ -281,8 +277,6 @@ class Learner:
                 f"{self.env_id} is not a registered task, so evaluation needs an environment of "
                 "its own: pass eval_env to Learner"
             ) from None
-
-    # -- saving and loading -----------------------------------------------------------------------
 
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""

@@ -6,18 +6,6 @@ from typing import Annotated
 import typer
 
 
-def _set_debug(value: bool) -> bool:
-    from adac import cli  # it imports this module
-
-    return cli._set_debug(value)
-
-
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Show the traceback of a failure.", callback=_set_debug),
-]
-
-
 def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
     app.command()(report)
     reproduce.command()(svgd)
@@ -31,7 +19,6 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="At the top of the page.", show_default="DIR's name")
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """One self-contained page: learning curves, final table, snapshots, settings."""
     from adac.experiments.report import write_report
@@ -46,7 +33,6 @@ def svgd(
     seed: Annotated[int, typer.Option(help="Of the samplers.")] = 0,
     steps: Annotated[int, typer.Option(help="Amortised steps for each sampler.")] = 2_000,
     out: Annotated[Path, typer.Option(help="Where PNG, SVG and CSV go.")] = Path("svgd"),
-    debug: Debug = False,
 ) -> None:
     """Figure 1: amortised SVGD under several β on two densities, the paper's form and ours."""
     from adac.experiments.svgd_figure import run
