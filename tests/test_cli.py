@@ -104,6 +104,23 @@ def test_eval_films(run: Path, tmp_path: Path, suffix: str) -> None:
     assert np.asarray(frames[0]).std() > 1
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    "env", ["Hopper-v4", "LunarLanderContinuous-v3", "adac/RoboschoolHopper-v1"]
+)
+def test_every_simulator_films_without_a_display(env: str, tmp_path: Path) -> None:
+    """MuJoCo, Box2D and PyBullet; the classic ones are filmed above."""
+    imageio = pytest.importorskip("imageio.v3")
+    small = {"actor_hidden": (8,), "critic_hidden": (8,)}
+    Learner(env, "td3", overrides=small).save(tmp_path / "run")
+    assert adac("eval", tmp_path / "run", "--episodes", "1", "--video", tmp_path / "f.mp4") == 0
+    frames = np.asarray(imageio.imread(tmp_path / "f.mp4"))
+    assert frames.ndim == 4
+    assert frames[0].std() > 5
+    assert (frames[0] != frames[-1]).any()
+
+
 def test_plot_draws_runs_and_metrics(run: Path, tmp_path: Path) -> None:
     assert adac("plot", run, "-o", tmp_path / "curve.png") == 0
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
