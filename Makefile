@@ -1,13 +1,14 @@
 # make demo      train until the pendulum balances, with a curve and a film, in minutes
 # make install   .venv with every extra but bench
 # make test      formatter, linter, type checker, tests
+# make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
 # make lock      requirements.lock anew, from pyproject.toml
 
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco box2d pybullet plot video tensorboard wandb experiments dev
 
-.PHONY: demo install test lint lock clean
+.PHONY: demo install test lint bench lock clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -36,6 +37,18 @@ lint: .venv/.ready
 
 test: .venv/.atlas lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The peers have an environment of their own, with the same JAX and simulators as ours.
+.venv-bench/.ready: .venv/.ready pyproject.toml
+	rm -rf .venv-bench
+	$(PYTHON) -m venv .venv-bench
+	sed -n 's/^\([A-Za-z0-9_.-]*==[^ ;]*\).*/\1/p' requirements.lock > .venv-bench/constraints.txt
+	.venv-bench/bin/python -m pip install --quiet -c .venv-bench/constraints.txt \
+		-e '.[bench,mujoco,classic]' torch==2.13.0
+	touch $@
+
+bench: .venv-bench/.ready
+	$(BIN)/python benchmarks/speed.py $(BENCH)
 
 lock:
 	$(BIN)/python -m pip install --quiet pip-tools
