@@ -226,8 +226,8 @@ def _about(facts: Facts, found: Values) -> list[str]:
     names = {"ours": "adac's", "peers": "the peers'"}
     lines = [
         f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}, "
-        f"Python {facts['python']}, {facts['date']}. {rounds} rounds, {facts['seconds']:g} s of "
-        "timing each; median (smallest to largest). Ratios are taken within a round.",
+        f"Python {facts['python']}, {facts['date']}. Rounds: {rounds}, with {facts['seconds']:g} s "
+        "of timing each; median (smallest to largest). Ratios are taken within a round.",
         "",
     ]
     for key, owner in names.items():
@@ -317,12 +317,14 @@ def _plot_rates(axes: Any, found: Values) -> None:
             shown = label if j == 0 else None
             axes.bar(x, middle, width * 0.94, color=COLOURS[library], label=shown)
             axes.plot([x] * len(values), values, ".", color="black", markersize=4)
-            axes.text(x, max(values), f"{middle:.0f}", ha="center", va="bottom", fontsize=8)
+            axes.text(x, 0, f"{middle:.0f}\n", ha="center", va="bottom", fontsize=9, color="white")
     labels = ["{2}\n{1}".format(*case.split("/")) for case in cases]
     axes.set_xticks(range(len(cases)), labels)
     axes.set_ylabel("training steps per second")
     axes.set_title("One update a step; bars are medians, dots the rounds", fontsize=10)
-    axes.legend(frameon=False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.margins(y=0.15)
+        axes.legend(frameon=False, ncols=len(LIBRARIES), loc="upper center")
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -338,6 +340,6 @@ def _plot_targets(axes: Any, found: Values) -> None:
     names = [target.text.replace("`", "") for target, _ in reversed(shown)]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.axvline(1.0, color="black", linewidth=1)
-    axes.set_xlabel("measured over target (target over measured where less is better)")
+    axes.set_xlabel("measured / target; inverted where less is better")
     axes.set_title("Right of the line: target met", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
