@@ -135,7 +135,7 @@ def startup(arguments: argparse.Namespace) -> dict[str, Any]:
             stopwatch.report(seen)
             os._exit(0)
 
-    Learner.advance = watched  # type: ignore[method-assign]
+    setattr(Learner, "advance", watched)  # noqa: B010 - mypy refuses the assignment
     command = ["adac", "train", arguments.env, "--agent", arguments.agent]
     sys.argv = [*command, "--out", arguments.out]
     cli.main()

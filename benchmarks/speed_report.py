@@ -16,8 +16,10 @@ from typing import Any
 
 LIBRARIES = {"adac": "adac", "sbx": "SBX", "sb3": "Stable-Baselines3"}
 COLOURS = {"adac": "#0072b2", "sbx": "#e69f00", "sb3": "#999999"}
-PACKAGES = ("jax", "optax", "equinox", "flax", "torch", "stable_baselines3", "sbx-rl")
-PACKAGES += ("gymnasium", "mujoco", "numpy")
+PACKAGES = (
+    *("jax", "optax", "equinox", "flax", "torch", "stable_baselines3", "sbx-rl"),
+    *("gymnasium", "mujoco", "numpy"),
+)
 ASK_VERSIONS = """
 import importlib.metadata as m, json, sys
 def version(name):
