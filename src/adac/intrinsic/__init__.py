@@ -4,7 +4,7 @@ An intrinsic reward is frozen settings plus pure functions over a state of its o
 `AgentState` and so in the checkpoint. docs/intrinsic.md writes a new one step by step.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from jax import Array
 
 
 @dataclass(frozen=True)
-class Intrinsic:
+class Intrinsic(ABC):
     """What an intrinsic reward is asked. Observations are raw, actions in [-1, 1]."""
 
     fresh_bonus: bool = False  # recompute the bonus for each minibatch instead of storing it

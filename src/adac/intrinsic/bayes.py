@@ -74,11 +74,13 @@ def sample(q: Posterior, x: Array, count: int, key: Array) -> Array:
     """f(x; w), w ~ q, by local reparametrisation: [B, i] → [count, B, o].
 
     A layer's output is drawn from N(x m + m_b, x² σ² + σ_b²), with noise of its own for each
-    example and each of the `count` samples.
+    example. Half of the samples use the other half's noise with its sign turned, which costs half
+    and makes their mean more exact.
     """
     widths = [m.shape[1] for m, _ in q.mean]
     # One draw for all layers: XLA takes seconds to compile each further one.
-    noise = jax.random.normal(key, (count, x.shape[0], sum(widths)), x.dtype)
+    noise = jax.random.normal(key, ((count + 1) // 2, x.shape[0], sum(widths)), x.dtype)
+    noise = jnp.concatenate([noise, -noise])[:count]
     x, used = x[None], 0
     for means, rhos, width in zip(q.mean, q.rho, widths, strict=True):
         (m, m_b), (rho, rho_b) = means, rhos
