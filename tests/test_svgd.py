@@ -149,6 +149,21 @@ def test_direction_is_equation_3(x: np.ndarray, score: np.ndarray, beta: float) 
     np.testing.assert_allclose(phi, wanted, rtol=1e-3, atol=1e-4)
 
 
+def test_direction_does_not_depend_on_where_the_cluster_is() -> None:
+    """A tight cluster off the origin is a collapse in the making: that is when repulsion counts."""
+    cluster = 0.01 * particles(13, 16, 2)
+
+    def repulsion(x: Array) -> Array:
+        squared = svgd.squared_distances(x)
+        width = svgd.median_width(squared)
+        kernel = svgd.gaussian_kernel(squared, width, normalised=False)
+        return svgd.direction(x, jnp.zeros_like(x), kernel, width, jnp.float32(1.0))
+
+    here, there = repulsion(cluster), repulsion(cluster + 5.0)
+    error = jnp.linalg.norm(here - there) / jnp.linalg.norm(here)
+    assert float(error) < 1e-3
+
+
 def test_surrogate_descends_along_phi_alone() -> None:
     x, phi = particles(7, 4, 3, 2), particles(8, 4, 3, 2)
     slope_x, slope_phi = jax.grad(svgd.surrogate, argnums=(0, 1))(x, phi)
