@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +14,7 @@ import optax
 from jax import Array
 
 from adac.bases import Base, Deterministic
+from adac.checks import at_least
 from adac.explorers import Analogous, Explorer
 from adac.intrinsic import Intrinsic
 from adac.intrinsic.gap import action_gap
@@ -38,11 +39,8 @@ class Agent:
     normalise_obs: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "replay_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.warmup < 0 or self.updates_per_step < 0:
-            raise ValueError("warmup and updates_per_step must not be negative")
+        at_least(self, 1, "batch_size", "replay_size")
+        at_least(self, 0, "warmup", "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")
 
@@ -292,7 +290,8 @@ def diagnose(
     repeated = jnp.repeat(obs, samples, axis=0)
     memory = agent.explorer.init_memory(count * samples, action_dim, latent)
     first = jnp.ones(count * samples, bool)
-    mu, _ = act(agent, state, repeated, memory, first, mu_key)
+    learned = replace(agent, explorer=agent.explorer.learned())
+    mu, _ = act(learned, state, repeated, memory, first, mu_key)
     mu = mu.reshape(count, samples, action_dim)
     pi = _online_policy(agent, state, obs)
     metrics = {

@@ -4,7 +4,7 @@ A base reads the actor's raw output. DDPG and TD3 are two values of `Determinist
 a Gaussian before the squash and its temperature.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
@@ -14,11 +14,13 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.checks import at_least, between
+
 Q = Callable[[Array], Array]  # action [B, d] → value [B], at the batch's states
 
 
 @dataclass(frozen=True)
-class Base:
+class Base(ABC):
     """What every base sets; the methods below are all that `update` asks of one."""
 
     actor_lr: float = 1e-3
@@ -32,13 +34,9 @@ class Base:
     target_actor: ClassVar[bool] = True  # targets and evaluation use π's target weights
 
     def __post_init__(self) -> None:
-        _check_range("discount", self.discount, 0.0, 1.0)
-        _check_range("tau", self.tau, 0.0, 1.0)
-        for name in ("critics", "policy_delay"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("actor_lr", "critic_lr"):
-            _check_range(name, getattr(self, name), 0.0, float("inf"))
+        between(self, 0.0, 1.0, "discount", "tau")
+        at_least(self, 1, "critics", "policy_delay")
+        at_least(self, 0.0, "actor_lr", "critic_lr")
 
     @abstractmethod
     def location(self, raw: Array) -> Array:
@@ -66,11 +64,6 @@ class Base:
         return {}
 
 
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be between {low:g} and {high:g}, not {value:g}")
-
-
 @final
 @dataclass(frozen=True)
 class Deterministic(Base):
@@ -81,8 +74,7 @@ class Deterministic(Base):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_range("target_noise", self.target_noise, 0.0, float("inf"))
-        _check_range("target_clip", self.target_clip, 0.0, float("inf"))
+        at_least(self, 0.0, "target_noise", "target_clip")
 
     def location(self, raw: Array) -> Array:
         return raw
@@ -129,7 +121,7 @@ class SAC(Base):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_range("temperature_lr", self.temperature_lr, 0.0, float("inf"))
+        at_least(self, 0.0, "temperature_lr", "initial_temperature")
         if self.initial_temperature <= 0:
             raise ValueError("initial_temperature must be above 0")
 
@@ -161,7 +153,7 @@ class SAC(Base):
         return jnp.mean(jnp.exp(aux.log_alpha) * log_prob - lowest), jnp.mean(log_prob)
 
     def init_aux(self) -> Temperature:
-        log_alpha = jnp.log(jnp.asarray(self.initial_temperature))
+        log_alpha = jnp.log(jnp.asarray(self.initial_temperature, jnp.float32))
         return Temperature(log_alpha, optax.adam(self.temperature_lr).init(log_alpha))
 
     def improve_aux(self, aux: Temperature, log_prob: Array, action_dim: int) -> Temperature:

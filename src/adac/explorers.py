@@ -5,9 +5,9 @@ trains the policy network. `Analogous` is ADAC.
 """
 
 import math
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, final
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, final, get_args
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,16 @@ from jax import Array
 
 from adac import svgd
 from adac.bases import Base
+from adac.checks import at_least, one_of
 from adac.networks import Actor, Critic
 
+Space = Literal["pre-squash", "action"]
+Bandwidth = Literal["median", "paper"]
 Streams = tuple[Array, ...]  # one reward [B] per stream: the task's first, the behaviour's last
 
 
 @dataclass(frozen=True)
-class Explorer:
+class Explorer(ABC):
     disentangled: ClassVar[bool] = False  # a bonus gets a critic of its own
     uses_latent: ClassVar[bool] = False  # reads f(s, ξ) at ξ ≠ 0
     trained: ClassVar[bool] = False  # adds a `loss` on the policy network
@@ -30,6 +33,10 @@ class Explorer:
     def separate(self) -> bool:
         """Whether μ has a network of its own."""
         return False
+
+    def learned(self) -> "Explorer":
+        """μ as far as it is learned, without noise that would hide a collapse."""
+        return self
 
     @abstractmethod
     def act(
@@ -61,11 +68,6 @@ def _clip(action: Array) -> Array:
     return jnp.clip(action, -1.0, 1.0)
 
 
-def _above(name: str, value: float, low: float) -> None:
-    if value < low:
-        raise ValueError(f"{name} must be at least {low:g}, not {value:g}")
-
-
 @final
 @dataclass(frozen=True)
 class OwnPolicy(Explorer):
@@ -85,7 +87,7 @@ class GaussianNoise(Explorer):
     noise: float = 0.1
 
     def __post_init__(self) -> None:
-        _above("noise", self.noise, 0.0)
+        at_least(self, 0.0, "noise")
 
     def act(
         self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
@@ -103,8 +105,7 @@ class OrnsteinUhlenbeck(Explorer):
     theta: float = 0.15
 
     def __post_init__(self) -> None:
-        _above("noise", self.noise, 0.0)
-        _above("theta", self.theta, 0.0)
+        at_least(self, 0.0, "noise", "theta")
 
     def init_memory(self, num_envs: int, action_dim: int, latent: int) -> Array:
         return jnp.zeros((num_envs, action_dim))
@@ -131,9 +132,9 @@ class Analogous(Explorer):
     beta_start: float = 2.0  # β, annealed linearly over the run (Appendix D)
     beta_end: float = 1.0
     behaviour_lr: float = 3e-4
-    space: Literal["pre-squash", "action"] = "pre-squash"  # where the particles live
+    space: Space = "pre-squash"  # where the particles live
     log_det: bool = True  # the squash's log-determinant in the target density
-    bandwidth: Literal["median", "paper"] = "median"  # per state, or σ = d/K normalised
+    bandwidth: Bandwidth = "median"  # per state, or σ = d/K normalised
     normalise_score: bool = True  # divide ∇Q by its mean magnitude over the batch
     latent_correlation: float = 0.0  # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's
     action_noise: float | None = 0.1  # std added to the action; None: the paper's d/K
@@ -152,11 +153,12 @@ class Analogous(Explorer):
         return self.behaviour_lr
 
     def __post_init__(self) -> None:
-        _above("particles", self.particles, 1)
-        for name in ("beta_start", "beta_end", "behaviour_lr"):
-            _above(name, getattr(self, name), 0.0)
+        at_least(self, 1, "particles")
+        at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr")
+        one_of(self, "space", get_args(Space))
+        one_of(self, "bandwidth", get_args(Bandwidth))
         if self.action_noise is not None:
-            _above("action_noise", self.action_noise, 0.0)
+            at_least(self, 0.0, "action_noise")
         if not 0.0 <= self.latent_correlation < 1.0:
             raise ValueError("latent_correlation must be at least 0 and below 1")
 
@@ -171,6 +173,9 @@ class Analogous(Explorer):
             "action_noise": None,
         }
         return Analogous(**(literal | settings))
+
+    def learned(self) -> "Analogous":
+        return replace(self, action_noise=0.0)
 
     def streams(self, reward: Array, bonus: Array | None) -> Streams:
         """r for the task critic, r + r_in for the behaviour critic (Eq. 5)."""

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from adac.checks import at_least
+
 
 @dataclass(frozen=True)
 class Networks:
@@ -25,6 +27,9 @@ class Networks:
     latent_hidden: tuple[int, ...] = (100,)  # layers after ξ has come in; unused without ξ
 
     def __post_init__(self) -> None:
+        at_least(self, 0, "latent")
+        if min(*self.actor_hidden, *self.critic_hidden, *self.latent_hidden, 1) < 1:
+            raise ValueError("actor_hidden, critic_hidden and latent_hidden must be positive sizes")
         if self.latent and not self.latent_hidden:
             raise ValueError("latent_hidden must name at least one layer where ξ comes in")
         if not self.critic_hidden or not self.actor_hidden:

@@ -45,20 +45,28 @@ def _plain(value: Any) -> Any:
 
 def from_json(data: Mapping[str, Any]) -> Agent:
     """The agent that `to_json` wrote; anything else is refused."""
-    values: dict[str, Any] = {}
-    for name, value in data.items():
-        if isinstance(value, Mapping):
-            kind = KINDS.get(str(value.get("kind")))
-            if kind is None:
-                raise UserError(
-                    f"the part '{value.get('kind')}' of this agent is not known here: "
-                    "pass the agent itself, Learner.load(folder, agent=...)"
-                )
-            values[name] = _build(kind, {k: v for k, v in value.items() if k != "kind"})
-        else:
-            values[name] = value
+    values = {name: _part(name, value) for name, value in data.items()}
     agent: Agent = _build(Agent, values)
     return agent
+
+
+PARTS: dict[str, type[Any]] = {
+    "base": Base, "explorer": Explorer, "intrinsic": Intrinsic, "networks": Networks,
+}  # fmt: skip
+
+
+def _part(name: str, value: Any) -> Any:
+    if name not in PARTS or (name == "intrinsic" and value is None):
+        return value
+    if not isinstance(value, Mapping):
+        raise UserError(f"the {name} of this agent is not described by its settings: {value!r}")
+    kind = KINDS.get(str(value.get("kind")))
+    if kind is None or not issubclass(kind, PARTS[name]):
+        raise UserError(
+            f"the part '{value.get('kind')}' of this agent is not known here as its {name}: "
+            "pass the agent itself, Learner.load(folder, agent=...)"
+        )
+    return _build(kind, {k: v for k, v in value.items() if k != "kind"})
 
 
 def _build(kind: type[Any], values: Mapping[str, Any]) -> Any:
@@ -132,6 +140,8 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         return value
     if origin is tuple:
         parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            raise UserError(f"{name} must be numbers with commas between, not '{value}'")
         return tuple(_coerce(name, part, options[0]) for part in parts)
     return _scalar(name, value, kind)
 

@@ -12,8 +12,14 @@ import jax.numpy as jnp
 from jax import Array
 
 
+def centred(x: Array) -> Array:
+    """Particles about their mean: a tight cluster off the origin would lose its digits."""
+    return x - jnp.mean(x, axis=-2, keepdims=True)
+
+
 def squared_distances(x: Array) -> Array:
     """‖x_i − x_j‖² for all pairs, [..., K, d] → [..., K, K]."""
+    x = centred(x)
     gram = x @ jnp.swapaxes(x, -1, -2)
     norms = jnp.sum(x * x, axis=-1)
     squared = norms[..., :, None] + norms[..., None, :] - 2.0 * gram
@@ -59,6 +65,7 @@ def gaussian_kernel(squared: Array, width: Array | float, *, normalised: bool) -
 
 def direction(x: Array, score: Array, kernel: Array, width: Array | float, beta: Array) -> Array:
     """φ of Eq. 3, [..., K, d]; for this kernel ∇_{x_j} k(x_i, x_j) = k(x_i, x_j)(x_i − x_j)/σ²."""
+    x = centred(x)
     attraction = kernel @ score
     repulsion = (x * jnp.sum(kernel, axis=-1, keepdims=True) - kernel @ x) / width**2
     return (attraction + beta * repulsion) / x.shape[-2]
