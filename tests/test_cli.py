@@ -140,10 +140,37 @@ def test_resume_trains_on_and_keeps_the_rows(run: Path, tmp_path: Path) -> None:
     assert json.loads((folder / "config.json").read_text())["agent_name"] == "adac-td3"
 
 
+def test_the_bonus_gap_is_logged_and_drawn(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    curious = [*TINY, "--agent", "adac-td3-vime", "--steps", "700", "--eval-every", "350"]
+    assert adac("train", ENV, "--out", folder, *curious) == 0
+    last = rows(folder / "metrics.csv")[-1]
+    gap = float(last["bonus_mu"]) - float(last["bonus_pi"])
+    assert float(last["bonus_gap"]) == pytest.approx(gap, abs=1e-4)
+    assert float(last["episode_bonus"]) >= 0
+    final = rows(folder / "evaluations.csv")[-1]
+    gap = float(final["episode_bonus_mu"]) - float(final["episode_bonus_pi"])
+    assert float(final["episode_bonus_gap"]) == pytest.approx(gap, abs=1e-4)
+    for metric in ("bonus_gap", "episode_bonus_gap"):
+        assert adac("plot", folder, "-o", tmp_path / f"{metric}.png", "--metric", metric) == 0
+
+
 def test_stop_return_ends_early(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert adac("train", ENV, "--steps", "5000", "--out", folder, *TINY, "--stop-return", "-1") == 0
     assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
+
+
+def test_predict_carries_the_correlated_latent_from_call_to_call() -> None:
+    """Without it μ would be white noise in time, whatever ρ says."""
+    small = {"actor_hidden": (8,), "critic_hidden": (8,), "latent_correlation": 0.99}
+    learner = Learner(ENV, "adac-td3", overrides=small)
+    obs, state, seen = np.zeros((1, 3), np.float32), None, []
+    for _ in range(50):
+        _, state = learner.predict(obs, state)
+        seen.append(np.asarray(state).ravel())
+    steps = np.linalg.norm(np.diff(seen, axis=0), axis=1)
+    assert np.median(steps) < 0.3 * np.median(np.linalg.norm(seen, axis=1))
 
 
 def test_several_environments_learn_from_every_step(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Learner:
         )
         self.replay = self._empty_replay()
         self.updates = 0
-        self.horizon = 1  # steps over which β is annealed; set by `learn`
+        self.horizon = 1_000_000  # steps over which β is annealed; set by `learn`
         self.metrics: Metrics = {}
         self.recent: list[Episode] = []  # finished since the last log
         self._collected = np.zeros(num_envs)  # bonus of the unfinished episodes
@@ -220,8 +220,7 @@ class Learner:
         self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None
     ) -> tuple[Floats, Any]:
         count = len(obs)
-        fresh = memory is None or episode_start is None
-        first = np.full(count, fresh) if episode_start is None else np.asarray(episode_start, bool)
+        first = np.zeros(count, bool) if episode_start is None else np.asarray(episode_start, bool)
         if memory is None:
             first = np.ones(count, bool)
             memory = self.agent.explorer.init_memory(

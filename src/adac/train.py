@@ -89,6 +89,7 @@ def train(
     progress_bar: bool = False,
     tensorboard: bool = False,
     wandb: bool = False,
+    horizon: int | None = None,
     stop: Callable[[], bool] = lambda: False,
     callback: Callable[[Learner], bool | None] | None = None,
     **schedule: Any,
@@ -97,11 +98,12 @@ def train(
 
     With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
     checkpoint/. `callback` is called after every step and ends the training by returning False.
-    The rest are the fields of `Schedule`.
+    β is annealed over `horizon` steps, which is `until` unless told otherwise: whoever trains in
+    pieces names the whole. The rest are the fields of `Schedule`.
     """
     if until < learner.step:
         raise UserError(f"the run is at step {learner.step} already, past {until}")
-    learner.horizon = max(until, 1)
+    learner.horizon = max(until if horizon is None else horizon, 1)
     folder = None if out is None else Path(out)
     if folder is None and (tensorboard or wandb or schedule.get("checkpoint_every")):
         raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")

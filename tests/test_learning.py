@@ -1,0 +1,35 @@
+"""Does it learn? Thresholds that random actions and broken agents miss by far.
+
+Pendulum-v1 returns about -1,200 under random actions and about -150 when it balances.
+"""
+
+from typing import Any
+
+import pytest
+
+from adac.learner import Learner
+
+SMALL = {"actor_hidden": "64,64", "critic_hidden": "64,64", "warmup": 500, "batch_size": 64}
+LATENT = SMALL | {"latent_hidden": "32", "particles": 8}
+FAST = {"actor_lr": 1e-3, "tau": 5e-3}  # the paper's DDPG is slow on purpose of longer runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agent", "overrides"),
+    [
+        ("td3", SMALL),
+        ("ddpg", SMALL | FAST),
+        ("sac", SMALL | {"actor_lr": 1e-3, "critic_lr": 1e-3, "temperature_lr": 1e-3}),
+        ("adac-td3", LATENT),
+        ("adac-ddpg", LATENT | FAST),
+    ],
+)
+def test_every_base_learns_to_balance(agent: str, overrides: dict[str, Any]) -> None:
+    learner = Learner("Pendulum-v1", agent, seed=0, overrides=overrides).learn(6_000)
+    assert learner.evaluate(10).returns.mean() > -300
+
+
+def test_an_agent_that_never_updates_misses_the_threshold() -> None:
+    learner = Learner("Pendulum-v1", "td3", overrides=SMALL | {"updates_per_step": 0}).learn(600)
+    assert learner.evaluate(10).returns.mean() < -700
