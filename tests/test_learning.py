@@ -26,8 +26,10 @@ FAST = {"actor_lr": 1e-3, "tau": 5e-3}  # the paper's DDPG is slow on purpose of
     ],
 )
 def test_every_base_learns_to_balance(agent: str, overrides: dict[str, Any]) -> None:
-    learner = Learner("Pendulum-v1", agent, seed=0, overrides=overrides).learn(8_000)
-    assert learner.evaluate(10).returns.mean() > -300
+    """Ten episodes of π in a row return more than -250 on average, within 12,000 steps."""
+    learner = Learner("Pendulum-v1", agent, seed=0, overrides=overrides)
+    learner.learn(12_000, eval_every=1_000, eval_episodes=10, stop_return=-250)
+    assert learner.step < 12_000
 
 
 def test_an_agent_that_never_updates_misses_the_threshold() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -155,7 +154,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        preexec_fn=os.setpgrp,
+        start_new_session=True,
     )
     wait_for_step(folder, 250, process)
     process.send_signal(signal.SIGINT)

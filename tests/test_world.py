@@ -56,8 +56,8 @@ def test_a_termination_ends_and_a_time_limit_continues() -> None:
     steps = [one.step(act) for _ in range(3)]
     assert [s.continues.tolist() for s in steps] == [[1, 1], [1, 1], [0, 1]]
     assert [len(s.finished) for s in steps] == [0, 1, 1]
-    assert steps[1].finished[0] == (2.0, 2)  # two rewards of 1: the middle of [-2, 4]
-    assert steps[2].finished[0] == (3.0, 3)
+    assert steps[1].finished[0][:2] == (2.0, 2)  # two rewards of 1: the middle of [-2, 4]
+    assert steps[2].finished[0][:2] == (3.0, 3)
 
 
 def test_no_reset_row_is_ever_learned_from() -> None:
