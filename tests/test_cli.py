@@ -2,7 +2,10 @@
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium
@@ -77,6 +80,17 @@ def test_tensorboard_reads_the_event_files(run: Path) -> None:
     tags = events.Tags()
     names = {name for group in tags.values() if isinstance(group, list) for name in group}
     assert {"train/critic_loss", "eval/mean_return"} <= names
+
+
+def test_wandb_works_offline(tmp_path: Path) -> None:
+    """In a process of its own: the package leaves threads and files to the interpreter's end."""
+    pytest.importorskip("wandb")
+    folder = tmp_path / "run"
+    words = [sys.executable, "-m", "adac", "train", ENV, "--steps", "100", "--out", str(folder)]
+    quiet = {"WANDB_SILENT": "true", "HOME": str(tmp_path), "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WANDB")} | quiet
+    subprocess.run([*words, *TINY, "--wandb"], env=environment, check=True, capture_output=True)
+    assert list((folder / "wandb").glob("offline-run-*/*.wandb"))
 
 
 def test_eval_prints_a_sentence_or_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,17 +95,23 @@ class WeightsAndBiases:
             import wandb
         except ImportError:
             raise missing_extra("--wandb", "wandb") from None
-        if "WANDB_MODE" not in os.environ and wandb.api.api_key is None:
-            os.environ["WANDB_MODE"] = "offline"
+        mode: Any = os.environ.get("WANDB_MODE") or ("online" if _logged_in(wandb) else "offline")
         self._run = wandb.init(
-            project="adac", name=folder.name, dir=str(folder), config=dict(config)
-        )  # fmt: skip
+            project="adac", name=folder.name, dir=str(folder), config=dict(config), mode=mode
+        )
 
     def write(self, values: Mapping[str, float], step: int) -> None:
         self._run.log(dict(values), step=step)
 
     def close(self) -> None:
         self._run.finish()
+
+
+def _logged_in(wandb: Any) -> bool:
+    try:
+        return bool(wandb.login(prompt=False))
+    except wandb.errors.Error:
+        return False
 
 
 class Display(Protocol):
@@ -186,7 +192,8 @@ class _Numbers(ProgressColumn):
         shown = "–" if last is None else f"{last:.1f}"
         return Text(
             f"{int(task.completed):,}/{int(task.total or 0):,}  {self.pace.rate:.0f} steps/s  "
-            f"{self.pace.left()} left  return {shown}"
+            f"{self.pace.left()} left  return {shown}",
+            no_wrap=True,
         )
 
 
@@ -220,6 +227,6 @@ def display(step: int, total: int, *, wanted: bool) -> Iterator[Display]:
         yield Lines(step, total)
     else:
         pace = Pace(step, total)
-        columns = (TextColumn("[bold]{task.description}"), BarColumn(), _Numbers(pace))
+        columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=14), _Numbers(pace))
         with Progress(*columns, console=console, refresh_per_second=4) as progress:
             yield Bar(progress, pace, step, total)
