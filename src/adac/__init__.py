@@ -9,21 +9,20 @@ learner.save("runs/hopper")
 """
 
 from adac import envs as _envs
-
-_envs.register()
-
-from adac.agent import Agent, AgentState, Batch, act, greedy, init, update  # noqa: E402
-from adac.bases import SAC, Deterministic  # noqa: E402
-from adac.errors import AdacError, RunError, UserError  # noqa: E402
-from adac.explorers import (  # noqa: E402
+from adac.agent import Agent, AgentState, Batch, act, greedy, init, update
+from adac.bases import SAC, Deterministic
+from adac.errors import AdacError, RunError, UserError
+from adac.explorers import (
     Analogous,
     GaussianNoise,
     OrnsteinUhlenbeck,
     OwnPolicy,
 )
-from adac.learner import Learner  # noqa: E402
-from adac.networks import Networks  # noqa: E402
-from adac.presets import make as make_agent  # noqa: E402
+from adac.learner import Learner
+from adac.networks import Networks
+from adac.presets import make as make_agent
+
+_envs.register()
 
 __version__ = "0.1.0"
 
