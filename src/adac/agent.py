@@ -135,12 +135,6 @@ def greedy(agent: Agent, state: AgentState, obs: Array) -> Array:
     return jnp.tanh(agent.base.location(raw))
 
 
-def bonus(agent: Agent, state: AgentState, obs: Array, action: Array, next_obs: Array) -> Array:
-    """The intrinsic reward of new transitions, [N]."""
-    assert agent.intrinsic is not None
-    return agent.intrinsic.bonus(state.intrinsic, obs, action, next_obs)
-
-
 def update(
     agent: Agent, state: AgentState, batch: Batch, key: Array, progress: Array, *, improve: bool
 ) -> tuple[AgentState, Metrics]:
