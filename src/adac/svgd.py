@@ -34,7 +34,7 @@ def paper_width(particles: int, dims: int) -> float:
 def median(values: Array, *, iterations: int = 16) -> Array:
     """The lower median over the last axis by bisection, to 2⁻¹⁶ of the maximum.
 
-    XLA's sort on a CPU costs more than the rest of the update together; counting does not.
+    XLA's sort on a CPU is many times slower than counting.
     """
     rank = (values.shape[-1] + 1) // 2
     high = jnp.max(values, axis=-1)
