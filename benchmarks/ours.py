@@ -36,7 +36,7 @@ def rate(arguments: argparse.Namespace) -> dict[str, Any]:
     watch = stopwatch.Stopwatch(
         arguments.seconds,
         gate=arguments.gate,
-        finish=lambda: jax.block_until_ready(learner.state),
+        finish=lambda: jax.block_until_ready(learner.live.leaves),
     )
     learner.learn(stopwatch.FOREVER, callback=lambda seen: watch.tick(seen.step))
     return watch.result() | {"updates": learner.updates}
@@ -97,10 +97,9 @@ def updates(learner: "Learner") -> Burst:
     def run(calls: int) -> None:
         for _ in range(calls):
             number = next(numbers)
-            learner.state, _ = learner.jitted.update(
-                learner.state, rows, key, np.int32(number), progress, improve=number % delay == 0
-            )
-        jax.block_until_ready(learner.state)
+            improve = number % delay == 0
+            learner.live.update(rows, key, np.int32(number), progress, improve=improve)
+        jax.block_until_ready(learner.live.leaves)
 
     run(2 * delay)
     return run
@@ -130,7 +129,7 @@ def startup(arguments: argparse.Namespace) -> dict[str, Any]:
         advance(learner)
         seen.setdefault("first_step", time.monotonic() - arguments.began)
         if learner.updates:
-            jax.block_until_ready(learner.state)
+            jax.block_until_ready(learner.live.leaves)
             seen["first_update"] = time.monotonic() - arguments.began
             stopwatch.report(seen)
             os._exit(0)

@@ -265,9 +265,9 @@ def test_update_compiles_exactly_twice() -> None:
     for _ in range(TOY_AGENT.warmup + 21):
         learner.advance()
     assert learner.updates == 20
-    assert learner.jitted.update._cache_size() == 2
-    assert learner.jitted.act._cache_size() == 1
-    assert learner.jitted.random._cache_size() == 1
+    assert learner.live.steps.update._cache_size() == 2
+    assert learner.live.steps.act._cache_size() == 1
+    assert learner.live.steps.random._cache_size() == 1
     learner.close()
 
 

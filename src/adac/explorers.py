@@ -246,8 +246,18 @@ class Analogous(Explorer):
         return svgd.direction(x, score, kernel, width, beta)
 
 
+BLOCK = 400  # rows: their hidden layers fit a core's cache, and the blocks run side by side
+
+
 def action_gradient(critic: Critic, obs: Array, action: Array) -> Array:
     """∇_a Q(s, a) for K actions per state, [B, K, d]; the state's part of Q is computed once."""
-    embedding = critic.embed(obs)[:, None, :]
-    gradient: Array = jax.grad(lambda a: jnp.sum(critic.value(embedding, a)))(action)
-    return gradient
+
+    def of(obs: Array, action: Array) -> Array:
+        embedding = critic.embed(obs)[:, None, :]
+        gradient: Array = jax.grad(lambda a: jnp.sum(critic.value(embedding, a)))(action)
+        return gradient
+
+    states, particles, _ = action.shape
+    blocks = min(states, math.ceil(states * particles / BLOCK))
+    parts = zip(jnp.array_split(obs, blocks), jnp.array_split(action, blocks), strict=True)
+    return jnp.concatenate([of(*part) for part in parts])

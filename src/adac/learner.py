@@ -5,7 +5,6 @@ The loop is `advance`: act, dispatch the update, step the simulator while XLA co
 
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac import cache, envs, presets, settings
-from adac.agent import Agent, Metrics
+from adac.agent import Agent, AgentState
 from adac.checkpoint import Contents, Store, flatten, unflatten
 from adac.errors import RunError, UserError
 from adac.evaluate import Evaluation, Policy, evaluate
 from adac.intrinsic.gap import Trace, Transitions, episode_gap, follow
+from adac.live import Live
 from adac.replay import Replay
 from adac.runs import read_config, versions, write_config
-from adac.steps import behaviour_weights, compile_steps, target_weights
+from adac.steps import compile_steps
 from adac.world import Env, Episode, Floats, World
 
 # Domains of the run's random keys: each use has its own.
@@ -61,17 +61,15 @@ class Learner:
         self._eval_env = eval_env
         self.world = World(self._training_envs(env, num_envs), self.env_id, seed)
         self.obs_dim, self.action_dim = self.world.obs_dim, self.world.action_dim
-        self.jitted = compile_steps(self.agent, self.obs_dim, self.action_dim)
         root = jax.random.key(seed)
         self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
-        self.state = self.jitted.init(self.keys[INIT])
+        self.live = Live(compile_steps(self.agent, self.obs_dim, self.action_dim), self.keys[INIT])
         self.memory = self.agent.explorer.init_memory(
             num_envs, self.action_dim, self.agent.networks.latent
         )
         self.replay = self._empty_replay()
         self.updates = 0
         self.horizon = 1_000_000  # steps over which β is annealed; set by `learn`
-        self.metrics: Metrics = {}
         self.recent: list[Episode] = []  # finished since the last log
         self._collected = np.zeros(num_envs)  # bonus of the unfinished episodes
         self.wall_seconds = 0.0
@@ -104,6 +102,11 @@ class Learner:
         """Environment steps so far, over all environments."""
         return self.world.steps
 
+    @property
+    def state(self) -> AgentState:
+        """Everything learned, as one value; a training step makes a new one."""
+        return self.live.state
+
     def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
         """Train for `steps` more environment steps; see `adac.train.train` for the options."""
         from adac.train import train
@@ -118,8 +121,7 @@ class Learner:
             self._begun = True
         obs = self.world.obs
         if self.agent.normalise_obs:
-            seen = self.jitted.observe(self.state.statistics, obs)
-            self.state = self.state._replace(statistics=seen)
+            self.live.observe(obs)
         action = self._behave(obs)
         self._dispatch_updates()
         step = self.world.step(action)
@@ -133,14 +135,13 @@ class Learner:
     def _behave(self, obs: Floats) -> Floats:
         number = np.int32(self.step)
         if self.step < self.agent.warmup:
-            return np.asarray(self.jitted.random(len(obs), self.keys[WARMUP], number))
-        weights = behaviour_weights(self.state)
-        drawn, self.memory = self.jitted.act(
-            weights, obs, self.memory, self.world.first, self.keys[ACT], number
+            return np.asarray(self.live.steps.random(len(obs), self.keys[WARMUP], number))
+        drawn, self.memory = self.live.act(
+            obs, self.memory, self.world.first, self.keys[ACT], number
         )
         action = np.asarray(drawn)
         if not np.isfinite(action).all():  # else the task is blamed for what it makes of it
-            self._require_finite_bonus(float(self.metrics.get("bonus", 0.0)))
+            self._require_finite_bonus(float(self.live.metrics.get("bonus", 0.0)))
             raise RunError(f"the action is not finite at step {self.step}: learning has diverged")
         return action
 
@@ -154,15 +155,12 @@ class Learner:
             rows = self.replay.sample(self.agent.batch_size)
             improve = self.updates % self.agent.base.policy_delay == 0
             count = np.int32(self.updates)
-            self.state, metrics = self.jitted.update(
-                self.state, rows, self.keys[UPDATE], count, progress, improve=improve
-            )
-            self.metrics |= metrics
+            self.live.update(rows, self.keys[UPDATE], count, progress, improve=improve)
 
     def _bonus(self, obs: Floats, action: Floats, next_obs: Floats) -> Floats:
         if self.agent.intrinsic is None or self.agent.intrinsic.fresh_bonus:
             return np.zeros(len(obs), np.float32)
-        bonus = np.asarray(self.jitted.bonus(self.state.intrinsic, obs, action, next_obs))
+        bonus = np.asarray(self.live.bonus(obs, action, next_obs))
         self._require_finite_bonus(bonus)
         return bonus
 
@@ -179,8 +177,8 @@ class Learner:
         rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
         recent = self.replay.recent(count)
         number = np.int32(self.step)
-        seen = self.jitted.diagnose(self.state, rows, recent, self.keys[DIAGNOSE], number)
-        values = {name: float(value) for name, value in (self.metrics | seen).items()}
+        seen = self.live.diagnose(rows, recent, self.keys[DIAGNOSE], number)
+        values = {name: float(value) for name, value in (self.live.metrics | seen).items()}
         self._require_finite_bonus(values.get("bonus", 0.0))
         for name, value in values.items():
             if not np.isfinite(value):
@@ -228,14 +226,12 @@ class Learner:
             )
         self._predictions += 1
         number = np.int32(self._predictions)
-        action, memory = self.jitted.act(
-            behaviour_weights(self.state), obs, memory, first, self.keys[PREDICT], number
-        )
+        action, memory = self.live.act(obs, memory, first, self.keys[PREDICT], number)
         return np.asarray(action), memory
 
     def policy(self, obs: Floats) -> Floats:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""
-        return np.asarray(self.jitted.greedy(target_weights(self.agent, self.state), obs))
+        return np.asarray(self.live.greedy(obs))
 
     def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
         """Returns of π on an environment of its own; training is not disturbed."""
@@ -252,17 +248,17 @@ class Learner:
             self._eval_env = self._evaluation_env()
         trace = Trace(self._eval_env)
         memory = self.agent.explorer.init_memory(1, self.action_dim, self.agent.networks.latent)
-        weights, key = behaviour_weights(self.state), jax.random.fold_in(self.keys[GAP], salt)
+        key = jax.random.fold_in(self.keys[GAP], salt)
 
         def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
-            return self.jitted.act(weights, obs, memory, first, key, number)
+            return self.live.act(obs, memory, first, key, number)
 
         def run(policy: Policy) -> list[Transitions]:
             evaluate(policy, trace, episodes, self.seed, salt=salt, name=self.env_id)
             return trace.take()
 
         return episode_gap(
-            partial(self.jitted.bonus, self.state.intrinsic),
+            self.live.bonus,
             run(follow(act, memory, trace)),
             run(self.policy),
             self.agent.base.discount,
@@ -315,7 +311,7 @@ class Learner:
             "horizon": self.horizon,
             "inserted": self.replay.inserted,
             "replay_random": self.replay.random_state(),
-            "metrics": {name: float(value) for name, value in self.metrics.items()},
+            "metrics": {name: float(value) for name, value in self.live.metrics.items()},
             "recent": [list(episode) for episode in self.recent],
             "collected": self._collected.tolist(),
             "wall_seconds": self.wall_seconds,
@@ -324,7 +320,7 @@ class Learner:
         store.save(self.step, arrays, contents, self.replay)
 
     def _require_finite(self) -> None:
-        for leaf in jax.tree.leaves(self.state):
+        for leaf in self.live.leaves:
             if not np.isfinite(np.asarray(leaf)).all():
                 raise RunError(
                     f"the weights are not finite at step {self.step}: learning has diverged, "
@@ -362,9 +358,9 @@ class Learner:
         facts, arrays = contents.facts, contents.arrays
         template = {"agent": self.state, "memory": self.memory}
         restored = unflatten(template, arrays)
-        self.state, self.memory = restored["agent"], restored["memory"]
+        self.live.state, self.memory = restored["agent"], restored["memory"]
         self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
-        self.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
+        self.live.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
         self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
         self._collected = np.array(facts["collected"], float)
         self.wall_seconds = float(facts["wall_seconds"])

@@ -1,6 +1,11 @@
-"""The jitted functions of one agent on one task size, compiled once and shared."""
+"""The jitted functions of one agent on one task size, compiled once and shared, and their state.
 
-from collections.abc import Callable
+Over the border of a jitted call go flat lists of arrays: to take nested modules apart and put them
+together again takes longer than a small agent's arithmetic. What an update does not change does not
+go through it.
+"""
+
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -13,78 +18,136 @@ from adac.agent import Agent, AgentState, Metrics, Net
 from adac.normalise import Statistics, observe
 from adac.replay import unpack, width
 
+Leaves = list[Array]
 
-class Steps(NamedTuple):
-    """Keys are folded from a run key and a step number inside, so a run has no random state."""
-
-    init: Callable[[Array], AgentState]  # (key)
-    act: Callable[..., tuple[Array, Any]]  # (weights, obs, memory, first, key, step)
-    random: Callable[..., Array]  # (count, key, step): a uniform action, before learning
-    greedy: Callable[..., Array]  # (weights, obs)
-    update: Callable[..., tuple[AgentState, Metrics]]  # (state, rows, key, count, progress)
-    bonus: Callable[..., Array]  # (intrinsic, obs, action, next_obs)
-    observe: Callable[..., Statistics]
-    diagnose: Callable[..., Metrics]  # (state, rows, recent rows, key, step)
+# Of an update's many small products each runs on one thread, and independent ones side by side:
+# splitting one over threads costs more than it gains (docs/performance.md).
+SIDE_BY_SIDE = {
+    "xla_cpu_multi_thread_eigen": False,
+    "xla_cpu_experimental_ynn_fusion_type": "",
+}
 
 
 class Weights(NamedTuple):
-    """Just what acting reads: calls with fewer buffers are quicker."""
+    """Just what acting reads."""
 
     params: Any
     statistics: Any
 
 
-def behaviour_weights(state: AgentState) -> Weights:
-    return Weights(core.behaviour_net(state).params, state.statistics)
+class Part:
+    """Some of the state's leaves: their places in the flat list, and how to put them together."""
+
+    def __init__(self, numbered: Any):
+        self.places, self.tree = jax.tree.flatten(numbered)
+
+    def of(self, leaves: Leaves) -> Leaves:
+        return [leaves[place] for place in self.places]
+
+    def put(self, leaves: Leaves, new: Sequence[Array]) -> None:
+        for place, leaf in zip(self.places, new, strict=True):
+            leaves[place] = leaf
+
+    def build(self, leaves: Sequence[Array]) -> Any:
+        return jax.tree.unflatten(self.tree, leaves)
 
 
-def target_weights(agent: Agent, state: AgentState) -> Weights:
-    return Weights(core.target_weights(agent, state), state.statistics)
+class Layout:
+    """Where each part of an AgentState lies in the flat list of its leaves."""
+
+    def __init__(self, agent: Agent, shape: AgentState):
+        leaves, tree = jax.tree.flatten(shape)
+        state: AgentState = jax.tree.unflatten(tree, range(len(leaves)))
+        self.whole = Part(state)
+        self.behaviour = Part(Weights(core.behaviour_net(state).params, state.statistics))
+        self.target = Part(Weights(core.target_weights(agent, state), state.statistics))
+        self.intrinsic = Part(state.intrinsic)
+        self.statistics = Part(state.statistics)
+        learned = state._replace(statistics=())
+        self.moving = {False: Part((state.critic, state.intrinsic)), True: Part(learned)}
+        self.still = {
+            improve: Part(sorted(set(self.whole.places) - set(part.places)))
+            for improve, part in self.moving.items()
+        }
+
+
+class Steps(NamedTuple):
+    """Keys are folded from a run key and a step number inside, so a run has no random state."""
+
+    layout: Layout
+    init: Callable[[Array], AgentState]  # (key)
+    act: Callable[..., tuple[Array, Any]]  # (weights, obs, memory, first, key, step)
+    random: Callable[..., Array]  # (count, key, step): a uniform action, before learning
+    greedy: Callable[..., Array]  # (weights, obs)
+    update: Callable[..., tuple[Leaves, Metrics]]  # (moving, still, rows, key, count, progress)
+    bonus: Callable[..., Array]  # (intrinsic, obs, action, next_obs)
+    observe: Callable[..., Statistics]
+    diagnose: Callable[..., Metrics]  # (leaves, rows, recent rows, key, step)
 
 
 @lru_cache(maxsize=64)
 def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
-    """Lazily compiled; the state given to `update` is donated."""
+    """Lazily compiled; the moving leaves given to `update` are donated."""
+    init = partial(core.init, agent, obs_dim, action_dim)
+    layout = Layout(agent, jax.eval_shape(init, jax.random.key(0)))
 
     def as_state(weights: Weights) -> AgentState:
         net = Net(weights.params, weights.params, ())
         return AgentState(net, (), Net((), (), ()), (), (), weights.statistics)
 
     def act(
-        weights: Weights, obs: Array, memory: Any, first: Array, key: Array, step: Array
+        leaves: Leaves, obs: Array, memory: Any, first: Array, key: Array, step: Array
     ) -> tuple[Array, Any]:
-        key = jax.random.fold_in(key, step)
-        return core.act(agent, as_state(weights), obs, memory, first, key)
+        state = as_state(layout.behaviour.build(leaves))
+        return core.act(agent, state, obs, memory, first, jax.random.fold_in(key, step))
 
     def random(count: int, key: Array, step: Array) -> Array:
         shape = (count, action_dim)
         return jax.random.uniform(jax.random.fold_in(key, step), shape, minval=-1.0, maxval=1.0)
 
-    def greedy(weights: Weights, obs: Array) -> Array:
-        return core.greedy(agent, as_state(weights), obs)
+    def greedy(leaves: Leaves, obs: Array) -> Array:
+        return core.greedy(agent, as_state(layout.target.build(leaves)), obs)
 
     def update(
-        state: AgentState, rows: Array, key: Array, count: Array, progress: Array, improve: bool
-    ) -> tuple[AgentState, Metrics]:
+        moving: Leaves,
+        still: Leaves,
+        rows: Array,
+        key: Array,
+        count: Array,
+        progress: Array,
+        improve: bool,
+    ) -> tuple[Leaves, Metrics]:
+        leaves: Leaves = [*moving, *still]
+        layout.moving[improve].put(leaves, moving)
+        layout.still[improve].put(leaves, still)
         batch = unpack(rows, obs_dim, action_dim)
         key = jax.random.fold_in(key, count)
-        return core.update(agent, state, batch, key, progress, improve=improve)
+        state = layout.whole.build(leaves)
+        state, metrics = core.update(agent, state, batch, key, progress, improve=improve)
+        return layout.moving[improve].of(jax.tree.leaves(state)), metrics
 
-    def diagnose(state: AgentState, rows: Array, recent: Array, key: Array, step: Array) -> Metrics:
+    def diagnose(leaves: Leaves, rows: Array, recent: Array, key: Array, step: Array) -> Metrics:
+        state = layout.whole.build(leaves)
         obs = unpack(rows, obs_dim, action_dim).obs
         latest = unpack(recent, obs_dim, action_dim)
         return core.diagnose(agent, state, obs, latest, jax.random.fold_in(key, step))
 
-    def bonus(state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
+    def bonus(leaves: Leaves, obs: Array, action: Array, next_obs: Array) -> Array:
         assert agent.intrinsic is not None
-        return agent.intrinsic.bonus(state, obs, action, next_obs)
+        return agent.intrinsic.bonus(layout.intrinsic.build(leaves), obs, action, next_obs)
 
     return Steps(
-        init=jax.jit(partial(core.init, agent, obs_dim, action_dim)),
+        layout=layout,
+        init=jax.jit(init),
         act=jax.jit(act),
         random=jax.jit(random, static_argnums=0),
         greedy=jax.jit(greedy),
-        update=jax.jit(update, static_argnames="improve", donate_argnums=0),
+        update=jax.jit(
+            update,
+            static_argnames="improve",
+            donate_argnums=0,
+            compiler_options=SIDE_BY_SIDE if jax.default_backend() == "cpu" else None,
+        ),
         bonus=jax.jit(bonus),
         observe=jax.jit(observe),
         diagnose=jax.jit(diagnose),
@@ -96,9 +159,12 @@ def metric_names(agent: Agent, obs_dim: int, action_dim: int) -> list[str]:
     steps = compile_steps(agent, obs_dim, action_dim)
     key = jax.random.key(0)
     state = jax.eval_shape(partial(core.init, agent, obs_dim, action_dim), key)
+    leaves = jax.tree.leaves(state)
     rows = jnp.zeros((agent.batch_size, width(obs_dim, action_dim)))
     zero = jnp.zeros(())
     count = jnp.zeros((), jnp.int32)
-    _, learned = jax.eval_shape(partial(steps.update, improve=True), state, rows, key, count, zero)
-    seen = jax.eval_shape(steps.diagnose, state, rows, rows, key, count)
+    parts = steps.layout.moving[True].of(leaves), steps.layout.still[True].of(leaves)
+    update: Any = steps.update  # traced once, for this and for its first call
+    _, learned = update.eval_shape(*parts, rows, key, count, zero, improve=True)
+    seen = jax.eval_shape(steps.diagnose, leaves, rows, rows, key, count)
     return [*sorted(learned), *sorted(seen)]

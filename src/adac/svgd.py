@@ -9,6 +9,7 @@ where the first term pulls towards high density and the second pushes the partic
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 
@@ -51,7 +52,7 @@ def median_width(squared: Array, *, floor: float = 1e-3) -> Array:
     count = squared.shape[-1]
     if count == 1:
         return jnp.ones_like(squared)
-    upper = jnp.triu_indices(count, k=1)
+    upper = np.triu_indices(count, k=1)
     middle = median(squared[..., upper[0], upper[1]])
     width = jnp.sqrt(middle / (2.0 * jnp.log(count + 1.0)))
     return jnp.maximum(width, floor)[..., None, None]

@@ -78,16 +78,13 @@ def take(learner: "Learner", states: NDArray[np.float32] | None = None) -> list[
     """π with the weights that are evaluated, and SAMPLES draws of μ, at each state."""
     import jax
 
-    from adac.steps import behaviour_weights
-
     chosen = states_of(learner) if states is None else states
     repeated = np.repeat(chosen, SAMPLES, axis=0)
     count, explorer = len(repeated), learner.agent.explorer
     memory = explorer.init_memory(count, learner.action_dim, learner.agent.networks.latent)
     first = np.ones(count, bool)  # ξ has the same marginal at every step of an episode
     key, number = jax.random.key(learner.seed), np.int32(learner.step)
-    weights = behaviour_weights(learner.state)
-    drawn, _ = learner.jitted.act(weights, repeated, memory, first, key, number)
+    drawn, _ = learner.live.act(repeated, memory, first, key, number)
     mu = np.asarray(drawn, np.float64)[:, 0].reshape(len(chosen), SAMPLES)
     pi = learner.policy(chosen)[:, 0]
     return [Snapshot(learner.step, i, float(pi[i]), mu[i]) for i in range(len(chosen))]
