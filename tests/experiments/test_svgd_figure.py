@@ -6,7 +6,9 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from adac.cli import app
 from adac.errors import UserError
 from adac.experiments import svgd_figure
 from adac.experiments.svgd_figure import BETAS, FORMS, GRID, TARGETS, Curve, Sampler
@@ -19,7 +21,7 @@ def test_entropy_grows_with_beta_and_the_density_is_the_targets(form: str) -> No
     sampler = Sampler(FORMS[form], TARGETS["one mode"])
     samples = svgd_figure.train(sampler, 800, jnp.array(BETAS), 0)
     curves = [
-        svgd_figure.measure(form, "one mode", beta, np.asarray(row, np.float64))
+        svgd_figure.measure(form, "one mode", beta, 0, np.asarray(row, np.float64))
         for beta, row in zip(BETAS, samples, strict=True)
     ]
     entropies = [curve.entropy for curve in curves]
@@ -39,7 +41,7 @@ def test_target_densities_are_densities() -> None:
 
 def test_the_csv_is_what_is_drawn(tmp_path: Path) -> None:
     spread = np.linspace(-0.9, 0.9, 500)
-    curves = [Curve(f, t, b, spread, 0.0, 0.0) for f in FORMS for t in TARGETS for b in BETAS]
+    curves = [Curve(f, t, b, 0, spread, 0.0, 0.0) for f in FORMS for t in TARGETS for b in BETAS]
     svgd_figure.write_csv(curves, tmp_path / "svgd.csv")
     paths = svgd_figure.draw(curves, tmp_path)
     assert [path.name for path in paths] == ["svgd.png", "svgd.svg"]
@@ -53,3 +55,13 @@ def test_the_csv_is_what_is_drawn(tmp_path: Path) -> None:
 def test_bad_numbers_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="at least 1"):
         svgd_figure.run(tmp_path, steps=0)
+
+
+def test_each_seed_is_drawn_and_published(tmp_path: Path) -> None:
+    options = ["--seeds", "3,5", "--steps", "2", "--out", tmp_path / "out"]
+    options += ["--publish", "--results", tmp_path / "results"]
+    done = CliRunner().invoke(app, ["reproduce", "svgd", *map(str, options)])
+    assert done.exit_code == 0, done.output
+    published = (tmp_path / "results" / "svgd" / "svgd.csv").read_text()
+    assert published == (tmp_path / "out" / "svgd.csv").read_text()
+    assert {row["seed"] for row in csv.DictReader(published.splitlines())} == {"3", "5"}

@@ -1,6 +1,6 @@
 """In ADAC a bonus moves the behaviour side alone; in a plain base, the only critic there is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,22 +96,40 @@ def test_settings_of_a_reward_hide_no_other() -> None:
         assert not others & set(vars(agent.intrinsic))
 
 
-def learner(intrinsic: Intrinsic) -> Learner:
-    agent = tiny(DDPG, GaussianNoise(), intrinsic, networks=PLAIN, warmup=20)
-    return Learner("Pendulum-v1", agent, seed=1)
+PAIRED = {
+    "base, stored": (GaussianNoise(), False, PLAIN),
+    "adac, stored": (Analogous(particles=4), False, None),
+    "adac, fresh": (Analogous(particles=4, latent_correlation=0.9), True, None),
+}
 
 
-@BOTH
-def test_resume_is_exact(intrinsic: Intrinsic, tmp_path: Path) -> None:
-    whole = learner(intrinsic).learn(130)
-    stopped = learner(intrinsic).learn(130, callback=lambda run: run.step < 100)
+def learner(intrinsic: Intrinsic, pair: str = "base, stored") -> Learner:
+    explorer, fresh, networks = PAIRED[pair]
+    sizes = {} if networks is None else {"networks": networks}
+    intrinsic = replace(intrinsic, fresh_bonus=fresh, bonus_after=20)
+    return Learner("Pendulum-v1", tiny(DDPG, explorer, intrinsic, warmup=20, **sizes), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("intrinsic", "pair"),
+    [
+        *((SMALL_VIME, pair) for pair in PAIRED),
+        (SMALL_RND, "base, stored"),
+        (SMALL_RND, "adac, fresh"),
+    ],
+)
+def test_resume_is_exact(intrinsic: Intrinsic, pair: str, tmp_path: Path) -> None:
+    whole = learner(intrinsic, pair).learn(130)
+    stopped = learner(intrinsic, pair).learn(130, callback=lambda run: run.step < 100)
     stopped.save(tmp_path)
     resumed = Learner.load(tmp_path)
     resumed.learn(130 - resumed.step)
     assert_same_bits(whole.state, resumed.state)
     stored = whole.replay.rows[: len(whole.replay)]
     np.testing.assert_array_equal(stored, resumed.replay.rows[: len(stored)])
-    assert stored[90:, whole.obs_dim + whole.action_dim + 1].min() > 0.0  # a bonus was paid
+    bonus = stored[90:, whole.obs_dim + whole.action_dim + 1]
+    assert (bonus > 0.0).all() != PAIRED[pair][1]  # paid at collection, unless it is made fresh
+    assert float(whole.live.metrics["bonus"]) > 0.0
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Sheet:
         return path
 
 
-def draw(name: str, folder: Path, out: Path) -> list[Path]:
+def draw(name: str, folder: Path, out: Path, stem: str | None = None) -> list[Path]:
     """Draw the figure `name` from the trials below `folder` into the folder `out`."""
     if name not in FIGURES:
         raise UserError(f"there is no figure '{name}'; there are {', '.join(FIGURES)}")
@@ -98,8 +98,9 @@ def draw(name: str, folder: Path, out: Path) -> list[Path]:
     sheet = Sheet(results, styles(results.labels))
     figure = FIGURES[name](sheet)
     out.mkdir(parents=True, exist_ok=True)
-    paths = [*save(figure, out / name), sheet.write(out / f"{name}.csv")]
-    return [*paths, *_write_table(results, out / name)]
+    stem = stem or name
+    paths = [*save(figure, out / stem), sheet.write(out / f"{stem}.csv")]
+    return [*paths, *_write_table(results, out / stem)]
 
 
 def _write_table(results: Results, stem: Path) -> list[Path]:

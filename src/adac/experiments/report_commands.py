@@ -1,5 +1,6 @@
-"""`adac report` and `adac reproduce svgd`."""
+"""`adac report`, `adac figure` and `adac reproduce svgd`."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
     app.command()(report)
+    app.command()(figure)
     reproduce.command()(svgd)
 
 
@@ -29,13 +31,44 @@ def report(
     print(out)
 
 
+def figure(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="An experiment, as in `adac reproduce`.")
+    ],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder of trials, such as results/NAME.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where PNG, SVG and CSV go.")] = Path(),
+    stem: Annotated[
+        str | None, typer.Option("--as", help="Their name.", show_default="NAME")
+    ] = None,
+) -> None:
+    """An experiment's figure, its numbers and its table, from trials that were run before."""
+    from adac.experiments.figures import draw
+
+    for path in draw(name, folder, out, stem):
+        print(path)
+
+
 def svgd(
-    seed: Annotated[int, typer.Option(help="Of the samplers.")] = 0,
+    seeds: Annotated[
+        str, typer.Option(help="How many (5), a list (0,2,7) or a range (3-6).")
+    ] = "1",
     steps: Annotated[int, typer.Option(help="Amortised steps for each sampler.")] = 2_000,
     out: Annotated[Path, typer.Option(help="Where PNG, SVG and CSV go.")] = Path("svgd"),
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Keep the CSV in --results too.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Where --publish puts it.")] = Path("results"),
 ) -> None:
     """Figure 1: amortised SVGD under several β on two densities, the paper's form and ours."""
+    from adac.experiments.suites import parse_seeds
     from adac.experiments.svgd_figure import run
 
-    for path in run(out, seed, steps):
+    paths = run(out, parse_seeds(seeds), steps)
+    if publish:
+        target = results / "svgd" / "svgd.csv"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        paths.append(Path(shutil.copyfile(out / "svgd.csv", target)))
+    for path in paths:
         print(path)

@@ -5,7 +5,7 @@ learned density can be held against exp(Q / β), which SVGD's fixed point is for
 """
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,6 +62,7 @@ class Curve(NamedTuple):
     form: str
     target: str
     beta: float
+    seed: int
     samples: Floats
     entropy: float  # differential, in nats, of the learned density
     divergence: float  # KL(learned ‖ exp(Q / β)), in nats
@@ -125,12 +126,12 @@ def target_density(q: Q, beta: float) -> Floats:
     return np.asarray(unnormalised / np.trapezoid(unnormalised, GRID))
 
 
-def measure(form: str, target: str, beta: float, samples: Floats) -> Curve:
+def measure(form: str, target: str, beta: float, seed: int, samples: Floats) -> Curve:
     p = density(samples, GRID, width=0.02) + 1e-12
     goal = np.maximum(target_density(TARGETS[target], beta), 1e-12)
     entropy = -float(np.trapezoid(p * np.log(p), GRID))
     divergence = float(np.trapezoid(p * np.log(p / goal), GRID))
-    return Curve(form, target, beta, samples, entropy, divergence)
+    return Curve(form, target, beta, seed, samples, entropy, divergence)
 
 
 def study(seed: int, steps: int) -> list[Curve]:
@@ -140,7 +141,7 @@ def study(seed: int, steps: int) -> list[Curve]:
             # One seed for all: the samplers of a panel start alike and differ in β alone.
             samples = train(Sampler(explorer, q), steps, jnp.array(BETAS), seed)
             for beta, row in zip(BETAS, np.asarray(samples, np.float64), strict=True):
-                curves.append(measure(form, target, beta, row))
+                curves.append(measure(form, target, beta, seed, row))
     return curves
 
 
@@ -148,9 +149,10 @@ def write_csv(curves: list[Curve], path: Path) -> None:
     """Exactly what is drawn: both densities on the grid, for each panel and β."""
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("form", "target", "beta", "entropy", "divergence", "a", "p", "exp_q"))
+        columns = ("form", "target", "beta", "seed", "entropy", "divergence", "a", "p", "exp_q")
+        writer.writerow(columns)
         for c in curves:
-            head = (c.form, c.target, c.beta, f"{c.entropy:.4f}", f"{c.divergence:.4f}")
+            head = (c.form, c.target, c.beta, c.seed, f"{c.entropy:.4f}", f"{c.divergence:.4f}")
             goal = target_density(TARGETS[c.target], 1.0)
             for a, p, g in zip(GRID, density(c.samples, GRID), goal, strict=True):
                 writer.writerow((*head, f"{a:.2f}", f"{p:.5f}", f"{g:.5f}"))
@@ -180,28 +182,50 @@ def draw(curves: list[Curve], out: Path) -> list[Path]:
 def _panel(axis: Any, curves: list[Curve], colours: dict[float, str]) -> None:
     goal = target_density(TARGETS[curves[0].target], 1.0)
     axis.plot(GRID, goal, "--", color="0.25", linewidth=1.5, label="target exp(Q)")
-    for curve in curves:
-        label = f"β = {curve.beta:g}, entropy {curve.entropy:.2f}"
-        p = density(curve.samples, GRID)
-        axis.plot(GRID, p, color=colours[curve.beta], linewidth=2, label=label)
+    for beta, members in by_beta(curves).items():
+        entropy = np.mean([curve.entropy for curve in members])
+        label: str | None = f"β = {beta:g}, entropy {entropy:.2f}"
+        for curve in members:
+            p = density(curve.samples, GRID)
+            width = 2.0 if len(members) == 1 else 1.3
+            axis.plot(GRID, p, color=colours[beta], linewidth=width, alpha=0.8, label=label)
+            label = None
     axis.set_ylabel("density")
     axis.set_xlim(-1, 1)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=9)
 
 
-def run(out: Path, seed: int = 0, steps: int = STEPS) -> list[Path]:
+def by_beta(curves: Sequence[Curve]) -> dict[float, list[Curve]]:
+    """Curves of one panel, all seeds of a β together."""
+    return {beta: [c for c in curves if c.beta == beta] for beta in BETAS}
+
+
+def run(out: Path, seeds: Sequence[int] = (0,), steps: int = STEPS) -> list[Path]:
     """Train all samplers, print what they reached, write svgd.csv, svgd.png and svgd.svg."""
+    if steps < 1 or not all(0 <= seed < 2**31 for seed in seeds):
+        raise UserError("steps must be at least 1 and seeds between 0 and 2³¹ − 1")
+    out.mkdir(parents=True, exist_ok=True)
+    curves = [curve for seed in seeds for curve in study(seed, steps)]
+    _print_table(curves)
+    write_csv(curves, out / "svgd.csv")
+    return [*draw(curves, out), out / "svgd.csv"]
+
+
+def _print_table(curves: Sequence[Curve]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    if steps < 1 or not 0 <= seed < 2**31:
-        raise UserError("steps must be at least 1 and the seed between 0 and 2³¹ − 1")
-    out.mkdir(parents=True, exist_ok=True)
-    curves = study(seed, steps)
     table = Table("form", "target", "β", "entropy", "KL to exp(Q/β)", box=None, pad_edge=False)
-    for c in curves:
-        table.add_row(c.form, c.target, f"{c.beta:g}", f"{c.entropy:.2f}", f"{c.divergence:.2f}")
+    for form in FORMS:
+        for target in TARGETS:
+            panel = [c for c in curves if (c.form, c.target) == (form, target)]
+            for beta, members in by_beta(panel).items():
+                numbers = [[c.entropy for c in members], [c.divergence for c in members]]
+                table.add_row(form, target, f"{beta:g}", *map(_mean_and_range, numbers))
     Console().print(table)
-    write_csv(curves, out / "svgd.csv")
-    return [*draw(curves, out), out / "svgd.csv"]
+
+
+def _mean_and_range(values: Sequence[float]) -> str:
+    mean = f"{np.mean(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ({min(values):.2f} to {max(values):.2f})"
