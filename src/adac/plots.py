@@ -83,11 +83,11 @@ def _curve(series: list[dict[int, float]]) -> Curve:
 def _draw(axis: Any, task: str, curves: dict[str, Curve], metric: str | None) -> None:
     for number, (agent, curve) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
-        mean, std = curve.values.mean(axis=0), curve.values.std(axis=0)
-        seeds = len(curve.values)
+        mean, seeds = curve.values.mean(axis=0), len(curve.values)
         label = agent if seeds == 1 else f"{agent} (mean ± std of {seeds} seeds)"
         axis.plot(curve.steps, mean, color=colour, label=label, linewidth=1.8)
         if seeds > 1:
+            std = curve.values.std(axis=0, ddof=1)
             axis.fill_between(curve.steps, mean - std, mean + std, color=colour, alpha=0.2, lw=0)
     axis.set_title(task, fontsize=11)
     axis.set_xlabel("environment steps")

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folders import STEPS, write_run
+from typer.testing import CliRunner
 
+from adac.cli import app
 from adac.errors import UserError
 from adac.experiments import results, snapshots, tables
 from adac.experiments.figures import FIGURES, draw
@@ -71,6 +73,15 @@ def test_every_figure_is_drawn_and_its_csv_is_what_was_put_in(
             assert [float(r["mean"]) for r in line] == [more + 100 + s / 100 for s in STEPS]
             assert {float(r["std"]) for r in line} == {100.0}
             assert {r["seeds"] for r in line} == {"3"}
+
+
+def test_the_command_draws_under_another_name(trials: Path, tmp_path: Path) -> None:
+    command = ["figure", "sparse", str(trials), "-o", str(tmp_path / "out"), "--as", "mine"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    draw("sparse", trials, tmp_path)
+    assert (tmp_path / "out/mine.csv").read_text() == (tmp_path / "sparse.csv").read_text()
+    assert (tmp_path / "out/mine.svg").is_file()
 
 
 def test_a_figure_is_the_same_file_twice(trials: Path, tmp_path: Path) -> None:
