@@ -55,7 +55,8 @@ def jobs() -> Iterator[Job]:
                 yield _job("rate", library, task, agent)
         for particles in (8, 32):
             yield _job("rate", "adac", task, "adac-td3", particles)
-    yield _job("rate", "adac", TASKS[0], "adac-td3-vime", 8)
+    for particles in (8, 32):
+        yield _job("rate", "adac", TASKS[0], "adac-td3-vime", particles)
     yield _job("update", "adac", TASKS[0], "td3")
     yield _job("update", "adac", TASKS[0], "sac")
     for particles in (8, 32):

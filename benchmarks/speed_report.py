@@ -130,9 +130,12 @@ def targets() -> Iterator[Target]:
             text = f"`adac-td3`, K = {particles}, {task}: time of a step over `td3`'s"
             slow = f"rate/{task}/adac-td3-{particles}/adac"
             yield Target(text, f"rate/{task}/td3/adac", slow, bound, at_most=True)
-    vime = "rate/Hopper-v5/adac-td3-vime-8/adac"
-    text = "`adac-td3-vime`, K = 8, Hopper-v5: time of a step over `adac-td3`'s"
-    yield Target(text, "rate/Hopper-v5/adac-td3-8/adac", vime, 1.4, at_most=True)
+    for particles in (8, 32):
+        text = f"`adac-td3-vime`, K = {particles}, Hopper-v5: time of a step over `adac-td3`'s"
+        plain, vime = (
+            f"rate/Hopper-v5/{a}-{particles}/adac" for a in ("adac-td3", "adac-td3-vime")
+        )
+        yield Target(text, plain, vime, 1.4, at_most=True)
     text = "`td3`, Hopper-v5: update alone, share of the arithmetic limit"
     update = "update/Hopper-v5/td3/adac"
     yield Target(text, update, "", 65.0, field="of_limit", unit=" %", scale=100.0)

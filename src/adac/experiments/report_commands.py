@@ -1,6 +1,5 @@
 """`adac report`, `adac figure` and `adac reproduce svgd`."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +56,7 @@ def svgd(
     steps: Annotated[int, typer.Option(help="Amortised steps for each sampler.")] = 2_000,
     out: Annotated[Path, typer.Option(help="Where PNG, SVG and CSV go.")] = Path("svgd"),
     publish: Annotated[
-        bool, typer.Option("--publish", help="Keep the CSV in --results too.")
+        bool, typer.Option("--publish", help="Keep what each sampler reached in --results.")
     ] = False,
     results: Annotated[Path, typer.Option(help="Where --publish puts it.")] = Path("results"),
 ) -> None:
@@ -65,10 +64,5 @@ def svgd(
     from adac.experiments.suites import parse_seeds
     from adac.experiments.svgd_figure import run
 
-    paths = run(out, parse_seeds(seeds), steps)
-    if publish:
-        target = results / "svgd" / "svgd.csv"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        paths.append(Path(shutil.copyfile(out / "svgd.csv", target)))
-    for path in paths:
+    for path in run(out, parse_seeds(seeds), steps, results if publish else None):
         print(path)

@@ -158,6 +158,18 @@ def write_csv(curves: list[Curve], path: Path) -> None:
                 writer.writerow((*head, f"{a:.2f}", f"{p:.5f}", f"{g:.5f}"))
 
 
+def write_summary(curves: list[Curve], path: Path) -> Path:
+    """A line a sampler: small enough to be kept in the repository."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("form", "target", "beta", "seed", "entropy", "divergence"))
+        for c in curves:
+            numbers = (f"{c.entropy:.4f}", f"{c.divergence:.4f}")
+            writer.writerow((c.form, c.target, c.beta, c.seed, *numbers))
+    return path
+
+
 def draw(curves: list[Curve], out: Path) -> list[Path]:
     figure = new_figure(11, 7)
     grid = figure.subplots(2, 2, sharex=True, sharey="col")
@@ -193,7 +205,7 @@ def _panel(axis: Any, curves: list[Curve], colours: dict[float, str]) -> None:
     axis.set_ylabel("density")
     axis.set_xlim(-1, 1)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, fontsize=9)
+    axis.legend(framealpha=0.85, edgecolor="none", fontsize=9, loc="upper left")
 
 
 def by_beta(curves: Sequence[Curve]) -> dict[float, list[Curve]]:
@@ -201,7 +213,9 @@ def by_beta(curves: Sequence[Curve]) -> dict[float, list[Curve]]:
     return {beta: [c for c in curves if c.beta == beta] for beta in BETAS}
 
 
-def run(out: Path, seeds: Sequence[int] = (0,), steps: int = STEPS) -> list[Path]:
+def run(
+    out: Path, seeds: Sequence[int] = (0,), steps: int = STEPS, results: Path | None = None
+) -> list[Path]:
     """Train all samplers, print what they reached, write svgd.csv, svgd.png and svgd.svg."""
     if steps < 1 or not all(0 <= seed < 2**31 for seed in seeds):
         raise UserError("steps must be at least 1 and seeds between 0 and 2³¹ − 1")
@@ -209,7 +223,8 @@ def run(out: Path, seeds: Sequence[int] = (0,), steps: int = STEPS) -> list[Path
     curves = [curve for seed in seeds for curve in study(seed, steps)]
     _print_table(curves)
     write_csv(curves, out / "svgd.csv")
-    return [*draw(curves, out), out / "svgd.csv"]
+    kept = [] if results is None else [write_summary(curves, results / "svgd" / "svgd.csv")]
+    return [*draw(curves, out), out / "svgd.csv", *kept]
 
 
 def _print_table(curves: Sequence[Curve]) -> None:
