@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adac.normalise import CLIP, empty, normalise, observe
+from adac.normalise import CLIP, empty, normalise, observe, restore
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 merge = jax.jit(observe)
@@ -50,3 +50,11 @@ def test_a_constant_entry_is_only_centred_and_a_wild_one_is_cut() -> None:
 def test_without_statistics_nothing_happens() -> None:
     rows = jnp.array([[3.0, 4.0]])
     assert normalise((), rows) is rows
+
+
+def test_restoring_undoes_it() -> None:
+    rows = np.random.default_rng(0).normal([5.0, -300.0], [0.1, 40.0], (50, 2)).astype(np.float32)
+    rows[:, 1] = 7.0  # an entry that does not vary
+    statistics = merge(empty(2), rows)
+    back = restore(statistics, normalise(statistics, jnp.asarray(rows)))
+    np.testing.assert_allclose(back, rows, rtol=1e-5)

@@ -30,10 +30,19 @@ def observe(statistics: Statistics, obs: Array) -> Statistics:
     )
 
 
+def std(statistics: Statistics) -> Array:
+    """1 for an entry that does not vary."""
+    variance = statistics.squares / jnp.maximum(statistics.seen, 1.0)
+    return jnp.sqrt(jnp.where(variance > 1e-8, variance, 1.0))
+
+
 def normalise(statistics: Statistics | tuple[()], obs: Array) -> Array:
     """(obs − mean) / std, clipped; the identity without statistics."""
     if not isinstance(statistics, Statistics):
         return obs
-    variance = statistics.squares / jnp.maximum(statistics.seen, 1.0)
-    std = jnp.sqrt(jnp.where(variance > 1e-8, variance, 1.0))
-    return jnp.clip((obs - statistics.mean) / std, -CLIP, CLIP)
+    return jnp.clip((obs - statistics.mean) / std(statistics), -CLIP, CLIP)
+
+
+def restore(statistics: Statistics, normalised: Array) -> Array:
+    """The inverse of `normalise`, up to its clipping."""
+    return statistics.mean + normalised * std(statistics)

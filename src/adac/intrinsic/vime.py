@@ -14,7 +14,7 @@ from jax import Array
 
 from adac.intrinsic import Intrinsic, bayes
 from adac.intrinsic.bayes import Posterior
-from adac.normalise import Statistics, empty, normalise, observe
+from adac.normalise import Statistics, empty, normalise, observe, restore
 
 WINDOW = 10  # the scale is the mean of this many medians
 
@@ -124,13 +124,7 @@ class Vime(Intrinsic):
     def predict(self, state: VimeState, obs: Array, action: Array, key: Array) -> Array:
         """f(s, a; w) with w ~ q: where the model, unsure of itself, thinks that an action leads."""
         x = normalise(state.inputs, jnp.concatenate([obs, action], axis=-1))
-        return _restored(state.targets, bayes.sample(state.posterior, x, 1, key)[0])
-
-
-def _restored(statistics: Statistics, y: Array) -> Array:
-    """The inverse of `normalise`, up to its clipping."""
-    variance = statistics.squares / jnp.maximum(statistics.seen, 1.0)
-    return statistics.mean + y * jnp.sqrt(jnp.where(variance > 1e-8, variance, 1.0))
+        return restore(state.targets, bayes.sample(state.posterior, x, 1, key)[0])
 
 
 def median(values: Array) -> Array:

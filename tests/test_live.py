@@ -1,0 +1,83 @@
+"""The flat state that runs is the state that `update` describes, leaf for leaf."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from adac import agent as core
+from adac.agent import Agent
+from adac.explorers import Analogous, GaussianNoise
+from adac.live import Live
+from adac.replay import unpack, width
+from adac.steps import compile_steps
+from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, tiny
+
+AGENTS: dict[str, Agent] = {
+    "td3": tiny(TD3, GaussianNoise()),
+    "adac with a bonus": tiny(TD3, Analogous(particles=4), MadeUp()),
+    "separate, normalised": tiny(
+        TD3, Analogous(particles=4, co_training=False), normalise_obs=True
+    ),
+}
+EACH = pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
+
+
+def rows(seed: int) -> Any:
+    shape = (BATCH, width(OBS, ACTION))
+    return np.random.default_rng(seed).uniform(0.0, 1.0, shape).astype(np.float32)
+
+
+def begin(agent: Agent) -> Live:
+    live = Live(compile_steps(agent, OBS, ACTION), jax.random.key(0))
+    if agent.normalise_obs:
+        live.observe(rows(9)[:, :OBS])
+    return live
+
+
+@EACH
+def test_an_update_of_the_critics_moves_only_what_is_handed_to_it(agent: Agent) -> None:
+    """Whatever else it moved would be lost: `Live` takes back the moving part alone."""
+    live = begin(agent)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), live.state)
+    key, zero = jax.random.key(1), jax.ShapeDtypeStruct((), np.float32)
+
+    def update(state: Any, batch: Any, key: Any, progress: Any) -> Any:
+        return core.update(agent, state, batch, key, progress, improve=False)[0]
+
+    traced = jax.make_jaxpr(update)(shapes, unpack(rows(0), OBS, ACTION), key, zero).jaxpr
+    pairs = zip(traced.outvars, traced.invars[: len(traced.outvars)], strict=True)
+    moved = {place for place, (new, old) in enumerate(pairs) if new is not old}
+    assert moved <= set(live.layout.moving[False].places)
+    assert moved  # and the critics do move
+
+
+@EACH
+def test_flat_updates_are_the_updates(agent: Agent) -> None:
+    live, state = begin(agent), begin(agent).state
+    update = jax.jit(core.update, static_argnums=0, static_argnames="improve")
+    for number in range(1, 5):
+        improve = number % 2 == 0
+        live.update(
+            rows(number), jax.random.key(1), np.int32(number), np.float32(0.5), improve=improve
+        )
+        key = jax.random.fold_in(jax.random.key(1), number)
+        batch = unpack(rows(number), OBS, ACTION)
+        state, _ = update(agent, state, batch, key, np.float32(0.5), improve=improve)
+    for mine, theirs in zip(live.leaves, jax.tree.leaves(state), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@EACH
+def test_parts_read_what_their_names_say(agent: Agent) -> None:
+    live = begin(agent)
+    state, layout = live.state, live.layout
+    behaviour = layout.behaviour.build(layout.behaviour.of(live.leaves))
+    assert_same_bits(behaviour.params, core.behaviour_net(state).params)
+    target = layout.target.build(layout.target.of(live.leaves))
+    assert_same_bits(target.params, core.target_weights(agent, state))
+    assert_same_bits(layout.intrinsic.build(layout.intrinsic.of(live.leaves)), state.intrinsic)
+    for improve in (False, True):
+        places = layout.moving[improve].places + layout.still[improve].places
+        assert sorted(places) == list(range(len(live.leaves)))
