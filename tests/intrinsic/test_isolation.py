@@ -104,9 +104,8 @@ PAIRED = {
 
 
 def learner(intrinsic: Intrinsic, pair: str = "base, stored") -> Learner:
-    explorer, fresh, networks = PAIRED[pair]
+    explorer, _, networks = PAIRED[pair]
     sizes = {} if networks is None else {"networks": networks}
-    intrinsic = replace(intrinsic, fresh_bonus=fresh, bonus_after=20)
     return Learner("Pendulum-v1", tiny(DDPG, explorer, intrinsic, warmup=20, **sizes), seed=1)
 
 
@@ -118,7 +117,8 @@ def learner(intrinsic: Intrinsic, pair: str = "base, stored") -> Learner:
         (SMALL_RND, "adac, fresh"),
     ],
 )
-def test_resume_is_exact(intrinsic: Intrinsic, pair: str, tmp_path: Path) -> None:
+def test_resume_is_exact(intrinsic: Vime | Rnd, pair: str, tmp_path: Path) -> None:
+    intrinsic = replace(intrinsic, fresh_bonus=PAIRED[pair][1], bonus_after=20)
     whole = learner(intrinsic, pair).learn(130)
     stopped = learner(intrinsic, pair).learn(130, callback=lambda run: run.step < 100)
     stopped.save(tmp_path)
