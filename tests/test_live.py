@@ -11,7 +11,7 @@ from adac.agent import Agent
 from adac.explorers import Analogous, GaussianNoise
 from adac.live import Live
 from adac.replay import unpack, width
-from adac.steps import compile_steps
+from adac.steps import SMALL_PRODUCTS, compile_steps, known_options
 from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, tiny
 
 AGENTS: dict[str, Agent] = {
@@ -81,3 +81,8 @@ def test_parts_read_what_their_names_say(agent: Agent) -> None:
     for improve in (False, True):
         places = layout.moving[improve].places + layout.still[improve].places
         assert sorted(places) == list(range(len(live.leaves)))
+
+
+def test_a_compiler_that_does_not_know_our_options_is_not_given_them() -> None:
+    assert known_options(SMALL_PRODUCTS) == SMALL_PRODUCTS  # of the locked version
+    assert known_options(SMALL_PRODUCTS | {"xla_cpu_no_such_option": True}) is None

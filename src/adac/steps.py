@@ -1,4 +1,4 @@
-"""The jitted functions of one agent on one task size, compiled once and shared, and their state.
+"""The jitted functions of one agent on one task size, compiled once and shared.
 
 Over the border of a jitted call go flat lists of arrays: to take nested modules apart and put them
 together again takes longer than a small agent's arithmetic. What an update does not change does not
@@ -26,6 +26,17 @@ SMALL_PRODUCTS = {
     "xla_cpu_multi_thread_eigen": False,
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
+
+
+def known_options(options: dict[str, Any]) -> dict[str, Any] | None:
+    """None where XLA does not know them: one is experimental, and may go."""
+    if jax.default_backend() != "cpu":
+        return None
+    try:
+        jax.jit(jnp.negative, compiler_options=options)(jnp.zeros(()))
+    except jax.errors.JaxRuntimeError:
+        return None
+    return options
 
 
 class Weights(NamedTuple):
@@ -146,7 +157,7 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
             update,
             static_argnames="improve",
             donate_argnums=0,
-            compiler_options=SMALL_PRODUCTS if jax.default_backend() == "cpu" else None,
+            compiler_options=known_options(SMALL_PRODUCTS),
         ),
         bonus=jax.jit(bonus),
         observe=jax.jit(observe),
