@@ -1,7 +1,4 @@
-"""Learner: an agent, its environments and its memory; what a program holds on to.
-
-The loop is `advance`: act, dispatch the update, step the simulator while XLA computes, store.
-"""
+"""Learner: an agent, its environments and its memory; what a program holds on to."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,22 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac import cache, envs, presets, settings
-from adac.agent import Agent, AgentState
+from adac.agent import Agent
 from adac.checkpoint import Contents, Store, flatten, unflatten
 from adac.errors import RunError, UserError
 from adac.evaluate import Evaluation, Policy, evaluate
 from adac.intrinsic.gap import Trace, Transitions, episode_gap, follow
-from adac.live import Live
-from adac.replay import Replay
+from adac.loop import GAP, PREDICT, Loop
 from adac.runs import read_config, versions, write_config
-from adac.steps import compile_steps
 from adac.world import Env, Episode, Floats, World
 
-# Domains of the run's random keys: each use has its own.
-INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE, GAP = range(8)
 
-
-class Learner:
+class Learner(Loop):
     """Train, predict, evaluate, save and load one agent on one task.
 
     `env` is a Gymnasium id or an environment; `agent` a name (`adac list agents`) or an Agent built
@@ -56,35 +48,13 @@ class Learner:
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
-        self.agent = settings.override(chosen, overrides or {})
-        self.seed = seed
         self._eval_env = eval_env
-        self.world = World(self._training_envs(env, num_envs), self.env_id, seed)
-        self.obs_dim, self.action_dim = self.world.obs_dim, self.world.action_dim
-        root = jax.random.key(seed)
-        self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
-        self.live = Live(compile_steps(self.agent, self.obs_dim, self.action_dim), self.keys[INIT])
-        self.memory = self.agent.explorer.init_memory(
-            num_envs, self.action_dim, self.agent.networks.latent
-        )
-        self.replay = self._empty_replay()
-        self.updates = 0
-        self.horizon = 1_000_000  # steps over which β is annealed; set by `learn`
-        self.recent: list[Episode] = []  # finished since the last log
-        self._collected = np.zeros(num_envs)  # bonus of the unfinished episodes
+        world = World(self._training_envs(env, num_envs), self.env_id, seed)
+        super().__init__(settings.override(chosen, overrides or {}), world, seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
         self._store: Store | None = None
         self._predictions = 0
-        self._begun = False
-
-    def _empty_replay(self) -> Replay:
-        return Replay(
-            self.agent.replay_size,
-            self.obs_dim,
-            self.action_dim,
-            np.random.SeedSequence((self.seed, SAMPLE)),
-        )
 
     def _training_envs(self, env: str | Env, count: int) -> list[Env]:
         if isinstance(env, str):
@@ -97,96 +67,12 @@ class Learner:
         """Another environment of the same task."""
         return envs.make(self.env_id, **(self.env_kwargs | kwargs))
 
-    @property
-    def step(self) -> int:
-        """Environment steps so far, over all environments."""
-        return self.world.steps
-
-    @property
-    def state(self) -> AgentState:
-        """Everything learned, as one value; a training step makes a new one."""
-        return self.live.state
-
     def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
         """Train for `steps` more environment steps; see `adac.train.train` for the options."""
         from adac.train import train
 
         train(self, self.step + steps, progress_bar=progress_bar, **options)
         return self
-
-    def advance(self) -> None:
-        """One step of every environment, and the updates that are due."""
-        if not self._begun:
-            self.world.begin()
-            self._begun = True
-        obs = self.world.obs
-        if self.agent.normalise_obs:
-            self.live.observe(obs)
-        action = self._behave(obs)
-        self._dispatch_updates()
-        step = self.world.step(action)
-        bonus = self._bonus(obs, action, step.next_obs)
-        self.replay.add(obs, action, step.reward, bonus, step.continues, step.next_obs)
-        self._collected += bonus
-        for i, episode in zip(np.flatnonzero(self.world.first), step.finished, strict=True):
-            self.recent.append(episode._replace(bonus=float(self._collected[i])))
-            self._collected[i] = 0.0
-
-    def _behave(self, obs: Floats) -> Floats:
-        number = np.int32(self.step)
-        if self.step < self.agent.warmup:
-            return np.asarray(self.live.steps.random(len(obs), self.keys[WARMUP], number))
-        drawn, self.memory = self.live.act(
-            obs, self.memory, self.world.first, self.keys[ACT], number
-        )
-        action = np.asarray(drawn)
-        if not np.isfinite(action).all():  # else the task is blamed for what it makes of it
-            self._require_finite_bonus(float(self.live.metrics.get("bonus", 0.0)))
-            raise RunError(f"the action is not finite at step {self.step}: learning has diverged")
-        return action
-
-    def _dispatch_updates(self) -> None:
-        """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
-        learned_from = self.step - self.agent.warmup
-        due = int(learned_from * self.agent.updates_per_step) - self.updates
-        progress = np.float32(self.step / self.horizon)
-        for _ in range(due if len(self.replay) else 0):
-            self.updates += 1
-            rows = self.replay.sample(self.agent.batch_size)
-            improve = self.updates % self.agent.base.policy_delay == 0
-            count = np.int32(self.updates)
-            self.live.update(rows, self.keys[UPDATE], count, progress, improve=improve)
-
-    def _bonus(self, obs: Floats, action: Floats, next_obs: Floats) -> Floats:
-        if self.agent.intrinsic is None or self.agent.intrinsic.fresh_bonus:
-            return np.zeros(len(obs), np.float32)
-        bonus = np.asarray(self.live.bonus(obs, action, next_obs))
-        self._require_finite_bonus(bonus)
-        return bonus
-
-    def _require_finite_bonus(self, bonus: Floats | float) -> None:
-        if not np.isfinite(bonus).all():
-            kind = type(self.agent.intrinsic).__name__
-            raise RunError(f"the intrinsic reward {kind} is not finite at step {self.step}")
-
-    def diagnose(self) -> dict[str, float]:
-        """Losses and values of the last update, μ's bias and spread, saturation."""
-        if not self.updates:
-            return {}
-        count = min(64, len(self.replay))
-        rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
-        recent = self.replay.recent(count)
-        number = np.int32(self.step)
-        seen = self.live.diagnose(rows, recent, self.keys[DIAGNOSE], number)
-        values = {name: float(value) for name, value in (self.live.metrics | seen).items()}
-        self._require_finite_bonus(values.get("bonus", 0.0))
-        for name, value in values.items():
-            if not np.isfinite(value):
-                raise RunError(
-                    f"{name} is {value} at step {self.step}: learning has diverged; "
-                    "a smaller learning rate or reward scale may help"
-                )
-        return values
 
     def predict(
         self,
@@ -301,6 +187,7 @@ class Learner:
 
     def save_to(self, store: Store) -> None:
         self._require_finite()
+        self.settle()
         world_arrays, world_facts = self.world.snapshot()
         arrays = flatten({"agent": self.state, "memory": self.memory})
         arrays |= {f"world.{name}": value for name, value in world_arrays.items()}

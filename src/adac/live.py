@@ -6,7 +6,7 @@ import jax
 from jax import Array
 
 from adac.agent import AgentState, Metrics
-from adac.steps import Leaves, Steps
+from adac.steps import Late, Leaves, Steps
 
 
 class Live:
@@ -24,11 +24,13 @@ class Live:
     def state(self, state: AgentState) -> None:
         self.leaves: Leaves = jax.tree.leaves(state)
 
-    def update(self, rows: Any, key: Array, count: Any, progress: Any, *, improve: bool) -> None:
+    def update(
+        self, rows: Any, key: Array, count: Any, progress: Any, *, improve: bool, late: Late = ()
+    ) -> None:
         """Asynchronous, as every call here: whoever reads a result waits for it."""
         moving, still = self.layout.moving[improve], self.layout.still[improve]
         moved, metrics = self.steps.update(
-            moving.of(self.leaves), still.of(self.leaves), rows, key, count, progress,
+            moving.of(self.leaves), still.of(self.leaves), rows, late, key, count, progress,
             improve=improve,
         )  # fmt: skip
         moving.put(self.leaves, moved)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from adac.agent import Batch
 
 Rows = NDArray[np.float32]
+Places = NDArray[np.int64]
 
 
 class Replay:
     def __init__(self, capacity: int, obs_dim: int, action_dim: int, seed: np.random.SeedSequence):
         self.rows: Rows = np.empty((capacity, width(obs_dim, action_dim)), np.float32)
+        self.bonus_column = obs_dim + action_dim + 1
         self.inserted = 0  # transitions ever added; the next one goes to inserted % capacity
         self.generator = np.random.Generator(np.random.PCG64(seed))
 
@@ -34,9 +36,25 @@ class Replay:
             self.rows[self.inserted % self.capacity] = np.hstack(row)
             self.inserted += 1
 
+    def draw(self, count: int) -> Places:
+        return self.generator.integers(0, len(self), count)
+
     def sample(self, count: int) -> Rows:
+        return self.take(self.draw(count))
+
+    def take(self, places: Places) -> Rows:
         """Fresh memory each time: the update that reads it may still run at the next call."""
-        return self.rows.take(self.generator.integers(0, len(self), count), axis=0)
+        return self.rows.take(places, axis=0)
+
+    def ages(self, places: Places) -> Places:
+        """How many transitions came after each: 0 for the latest."""
+        return (self.inserted - 1 - places) % self.capacity
+
+    def put_bonus(self, bonus: NDArray[Any]) -> None:
+        """Of the latest transitions, known only after they were added."""
+        count = len(bonus)
+        latest = np.arange(self.inserted - count, self.inserted) % self.capacity
+        self.rows[latest, self.bonus_column] = bonus
 
     def recent(self, count: int) -> Rows:
         """The latest transitions."""

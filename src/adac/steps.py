@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from adac import agent as core
-from adac.agent import Agent, AgentState, Metrics, Net
+from adac.agent import Agent, AgentState, Batch, Metrics, Net
 from adac.normalise import Statistics, observe
 from adac.replay import unpack, width
 
 Leaves = list[Array]
+Late = tuple[Any, Any] | tuple[()]
 
 # Eigen's products instead of YNNPACK's, and not split over threads where XLA heeds that: an update
 # has many small ones, and takes 3 to 10 % less time this way (docs/performance.md).
@@ -37,6 +39,22 @@ def known_options(options: dict[str, Any]) -> dict[str, Any] | None:
     except jax.errors.JaxRuntimeError:
         return None
     return options
+
+
+def no_late(agent: Agent, num_envs: int = 1) -> Late:
+    """Of the shape that `with_late` reads, with nothing in it; () where no bonus is stored."""
+    if agent.intrinsic is None or agent.intrinsic.fresh_bonus:
+        return ()
+    return np.zeros(num_envs, np.float32), np.full(agent.batch_size, -1, np.int32)
+
+
+def with_late(batch: Batch, late: Late) -> Batch:
+    """Bonuses that were still being computed when the rows were taken: (of each environment's
+    latest transition, which environment's a row is or −1). So that no update waits for them."""
+    if not late:
+        return batch
+    bonus, whose = late
+    return batch._replace(bonus=jnp.where(whose < 0, batch.bonus, bonus[whose]))
 
 
 class Weights(NamedTuple):
@@ -90,7 +108,7 @@ class Steps(NamedTuple):
     act: Callable[..., tuple[Array, Any]]  # (weights, obs, memory, first, key, step)
     random: Callable[..., Array]  # (count, key, step): a uniform action, before learning
     greedy: Callable[..., Array]  # (weights, obs)
-    update: Callable[..., tuple[Leaves, Metrics]]  # (moving, still, rows, key, count, progress)
+    update: Callable[..., tuple[Leaves, Metrics]]  # (moving, still, rows, late, key, …)
     bonus: Callable[..., Array]  # (intrinsic, obs, action, next_obs)
     observe: Callable[..., Statistics]
     diagnose: Callable[..., Metrics]  # (leaves, rows, recent rows, key, step)
@@ -123,6 +141,7 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
         moving: Leaves,
         still: Leaves,
         rows: Array,
+        late: Late,
         key: Array,
         count: Array,
         progress: Array,
@@ -131,7 +150,7 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
         leaves: Leaves = [*moving, *still]
         layout.moving[improve].put(leaves, moving)
         layout.still[improve].put(leaves, still)
-        batch = unpack(rows, obs_dim, action_dim)
+        batch = with_late(unpack(rows, obs_dim, action_dim), late)
         key = jax.random.fold_in(key, count)
         state = layout.whole.build(leaves)
         state, metrics = core.update(agent, state, batch, key, progress, improve=improve)
@@ -176,6 +195,6 @@ def metric_names(agent: Agent, obs_dim: int, action_dim: int) -> list[str]:
     count = jnp.zeros((), jnp.int32)
     parts = steps.layout.moving[True].of(leaves), steps.layout.still[True].of(leaves)
     update: Any = steps.update  # traced once, for this and for its first call
-    _, learned = update.eval_shape(*parts, rows, key, count, zero, improve=True)
+    _, learned = update.eval_shape(*parts, rows, no_late(agent), key, count, zero, improve=True)
     seen = jax.eval_shape(steps.diagnose, leaves, rows, rows, key, count)
     return [*sorted(learned), *sorted(seen)]

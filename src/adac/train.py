@@ -165,6 +165,7 @@ class _Run:
 
     def _log(self) -> None:
         learner = self.learner
+        learner.settle()
         row: dict[str, Any] = {"step": learner.step, "episodes": int(learner.world.episodes.sum())}
         if learner.recent:
             row["episode_return"] = float(np.mean([e.total for e in learner.recent]))

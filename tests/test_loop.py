@@ -1,0 +1,82 @@
+"""The loop reads a bonus late; nothing that is learned or stored may show it."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from adac import Learner
+from adac.explorers import Analogous
+from adac.replay import Replay, unpack
+from helpers import TD3, MadeUp, assert_same_bits, tiny
+
+# A ring so small that every minibatch has the latest transitions in it, and that it turns over.
+CURIOUS = tiny(TD3, Analogous(particles=4), MadeUp(), replay_size=7, warmup=5)
+
+
+def run(num_envs: int, steps: int = 120, *, settle: bool) -> Learner:
+    learner = Learner("Pendulum-v1", CURIOUS, num_envs=num_envs)
+    while learner.step < steps:
+        learner.advance()
+        if settle:
+            learner.settle()
+    return learner
+
+
+@pytest.mark.parametrize("num_envs", [1, 3])
+def test_a_late_bonus_teaches_what_a_stored_one_does(num_envs: int) -> None:
+    late, stored = run(num_envs, settle=False), run(num_envs, settle=True)
+    assert late.updates == stored.updates > 50
+    assert_same_bits(late.state, stored.state)
+    np.testing.assert_array_equal(late.replay.rows, stored.replay.rows)
+
+
+@pytest.mark.parametrize("num_envs", [1, 3])
+def test_every_stored_row_gets_its_own_bonus(num_envs: int) -> None:
+    learner = run(num_envs, settle=False)
+    batch = unpack(learner.replay.rows, learner.obs_dim, learner.action_dim)
+    expected = MadeUp().bonus(jax.numpy.zeros(()), batch.obs, batch.action, batch.next_obs)
+    np.testing.assert_allclose(batch.bonus, expected, rtol=1e-6)
+
+
+def test_an_episode_collects_the_bonus_of_its_last_step_too() -> None:
+    whole = dataclasses.replace(CURIOUS, replay_size=1_000)
+    learner = Learner("Pendulum-v1", whole).learn(401)  # two episodes of 200, and the next's first
+    bonus = unpack(learner.replay.rows[:400], learner.obs_dim, learner.action_dim).bonus
+    totals = [episode.bonus for episode in learner.recent]
+    np.testing.assert_allclose(totals, np.asarray(bonus).reshape(2, 200).sum(1), rtol=1e-5)
+
+
+def test_an_update_never_waits_for_the_bonus_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of dispatch is what the loop's speed is made of."""
+    learner = run(1, settle=False)
+    order: list[str] = []
+
+    def note(owner: Any, name: str) -> None:
+        method = getattr(owner, name)
+
+        def noted(*args: Any, **options: Any) -> Any:
+            order.append(name)
+            return method(*args, **options)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    for owner, name in (
+        (learner.live, "act"), (learner.live, "update"), (learner, "settle"),
+        (learner.world, "step"), (learner.live, "bonus"),
+    ):  # fmt: skip
+        note(owner, name)
+    learner.advance()
+    assert order == ["act", "update", "settle", "step", "bonus"]
+
+
+def test_ages_count_from_the_latest() -> None:
+    replay = Replay(4, 1, 1, np.random.SeedSequence(0))
+    for number in range(6):  # rows 2, 3, 4, 5 remain, at places 2, 3, 0, 1
+        one = np.full((1, 1), float(number))
+        replay.add(one, one, one[0], one[0], one[0], one)
+    np.testing.assert_array_equal(replay.ages(np.arange(4)), [1, 0, 3, 2])
+    replay.put_bonus(np.array([40.0, 50.0]))
+    np.testing.assert_array_equal(replay.rows[:, 3], [40.0, 50.0, 2.0, 3.0])
