@@ -93,7 +93,8 @@ class Layout:
         self.intrinsic = Part(state.intrinsic)
         self.statistics = Part(state.statistics)
         learned = state._replace(statistics=())
-        self.moving = {False: Part((state.critic, state.intrinsic)), True: Part(learned)}
+        critic = state.critic._replace(target=())  # targets move with the policies
+        self.moving = {False: Part((critic, state.intrinsic)), True: Part(learned)}
         self.still = {
             improve: Part(sorted(set(self.whole.places) - set(part.places)))
             for improve, part in self.moving.items()
