@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import jax
@@ -15,6 +16,7 @@ import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 
 import adac
+from adac.checkpoint import Store
 from adac.learner import Learner
 
 TINY = {
@@ -162,3 +164,18 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert f"adac resume {folder}" in output
     assert adac.Learner.load(folder).step >= 250
+
+
+def test_a_checkpoint_of_another_version_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner("Pendulum-v1", "td3", overrides=TINY).learn(5)
+    save = Store.save
+
+    def older(store: Store, step: int, arrays: Any, facts: dict[str, Any], replay: Any) -> None:
+        save(store, step, arrays, {k: v for k, v in facts.items() if k != "collected"}, replay)
+
+    monkeypatch.setattr(Store, "save", older)
+    learner.save(tmp_path)
+    with pytest.raises(adac.UserError, match="no 'collected': another version"):
+        Learner.load(tmp_path)

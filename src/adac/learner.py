@@ -238,7 +238,12 @@ class Learner(Loop):
         learner.agent_name = config["agent_name"]
         learner.label = config.get("label", learner.agent_name)
         contents = learner.store_in(folder).load(learner.replay if with_replay else None)
-        learner._restore(contents, with_replay)
+        try:
+            learner._restore(contents, with_replay)
+        except KeyError as error:
+            raise UserError(
+                f"the checkpoint in {folder} has no {error}: another version of adac wrote it"
+            ) from None
         return learner
 
     def _restore(self, contents: Contents, with_replay: bool) -> None:
