@@ -115,30 +115,31 @@ class Steps(NamedTuple):
     diagnose: Callable[..., Metrics]  # (leaves, rows, recent rows, key, step)
 
 
-@lru_cache(maxsize=64)
-def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
-    """Lazily compiled; the moving leaves given to `update` are donated."""
-    init = partial(core.init, agent, obs_dim, action_dim)
-    layout = Layout(agent, jax.eval_shape(init, jax.random.key(0)))
+class Functions:
+    """What each step computes, from flat lists to flat lists."""
 
-    def as_state(weights: Weights) -> AgentState:
-        net = Net(weights.params, weights.params, ())
-        return AgentState(net, (), Net((), (), ()), (), (), weights.statistics)
+    def __init__(self, agent: Agent, obs_dim: int, action_dim: int):
+        self.agent, self.obs_dim, self.action_dim = agent, obs_dim, action_dim
+        self.layout = Layout(agent, jax.eval_shape(self.init, jax.random.key(0)))
+
+    def init(self, key: Array) -> AgentState:
+        return core.init(self.agent, self.obs_dim, self.action_dim, key)
 
     def act(
-        leaves: Leaves, obs: Array, memory: Any, first: Array, key: Array, step: Array
+        self, leaves: Leaves, obs: Array, memory: Any, first: Array, key: Array, step: Array
     ) -> tuple[Array, Any]:
-        state = as_state(layout.behaviour.build(leaves))
-        return core.act(agent, state, obs, memory, first, jax.random.fold_in(key, step))
+        state = _just(self.layout.behaviour.build(leaves))
+        return core.act(self.agent, state, obs, memory, first, jax.random.fold_in(key, step))
 
-    def random(count: int, key: Array, step: Array) -> Array:
-        shape = (count, action_dim)
+    def random(self, count: int, key: Array, step: Array) -> Array:
+        shape = (count, self.action_dim)
         return jax.random.uniform(jax.random.fold_in(key, step), shape, minval=-1.0, maxval=1.0)
 
-    def greedy(leaves: Leaves, obs: Array) -> Array:
-        return core.greedy(agent, as_state(layout.target.build(leaves)), obs)
+    def greedy(self, leaves: Leaves, obs: Array) -> Array:
+        return core.greedy(self.agent, _just(self.layout.target.build(leaves)), obs)
 
     def update(
+        self,
         moving: Leaves,
         still: Leaves,
         rows: Array,
@@ -148,40 +149,56 @@ def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
         progress: Array,
         improve: bool,
     ) -> tuple[Leaves, Metrics]:
-        leaves: Leaves = [*moving, *still]
+        layout, leaves = self.layout, [*moving, *still]
         layout.moving[improve].put(leaves, moving)
         layout.still[improve].put(leaves, still)
-        batch = with_late(unpack(rows, obs_dim, action_dim), late)
+        batch = with_late(self._unpack(rows), late)
         key = jax.random.fold_in(key, count)
         state = layout.whole.build(leaves)
-        state, metrics = core.update(agent, state, batch, key, progress, improve=improve)
+        state, metrics = core.update(self.agent, state, batch, key, progress, improve=improve)
         return layout.moving[improve].of(jax.tree.leaves(state)), metrics
 
-    def diagnose(leaves: Leaves, rows: Array, recent: Array, key: Array, step: Array) -> Metrics:
-        state = layout.whole.build(leaves)
-        obs = unpack(rows, obs_dim, action_dim).obs
-        latest = unpack(recent, obs_dim, action_dim)
-        return core.diagnose(agent, state, obs, latest, jax.random.fold_in(key, step))
+    def bonus(self, leaves: Leaves, obs: Array, action: Array, next_obs: Array) -> Array:
+        intrinsic = self.agent.intrinsic
+        assert intrinsic is not None
+        return intrinsic.bonus(self.layout.intrinsic.build(leaves), obs, action, next_obs)
 
-    def bonus(leaves: Leaves, obs: Array, action: Array, next_obs: Array) -> Array:
-        assert agent.intrinsic is not None
-        return agent.intrinsic.bonus(layout.intrinsic.build(leaves), obs, action, next_obs)
+    def diagnose(
+        self, leaves: Leaves, rows: Array, recent: Array, key: Array, step: Array
+    ) -> Metrics:
+        state, obs = self.layout.whole.build(leaves), self._unpack(rows).obs
+        key = jax.random.fold_in(key, step)
+        return core.diagnose(self.agent, state, obs, self._unpack(recent), key)
 
+    def _unpack(self, rows: Array) -> Batch:
+        return unpack(rows, self.obs_dim, self.action_dim)
+
+
+def _just(weights: Weights) -> AgentState:
+    """A state with nothing in it but a policy's weights."""
+    net = Net(weights.params, weights.params, ())
+    return AgentState(net, (), Net((), (), ()), (), (), weights.statistics)
+
+
+@lru_cache(maxsize=64)
+def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
+    """Lazily compiled; the moving leaves given to `update` are donated."""
+    plain = Functions(agent, obs_dim, action_dim)
     return Steps(
-        layout=layout,
-        init=jax.jit(init),
-        act=jax.jit(act),
-        random=jax.jit(random, static_argnums=0),
-        greedy=jax.jit(greedy),
+        layout=plain.layout,
+        init=jax.jit(plain.init),
+        act=jax.jit(plain.act),
+        random=jax.jit(plain.random, static_argnums=0),
+        greedy=jax.jit(plain.greedy),
         update=jax.jit(
-            update,
+            plain.update,
             static_argnames="improve",
             donate_argnums=0,
             compiler_options=known_options(SMALL_PRODUCTS),
         ),
-        bonus=jax.jit(bonus),
+        bonus=jax.jit(plain.bonus),
         observe=jax.jit(observe),
-        diagnose=jax.jit(diagnose),
+        diagnose=jax.jit(plain.diagnose),
     )
 
 
