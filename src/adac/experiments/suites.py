@@ -171,9 +171,9 @@ def _ablation() -> tuple[Entrant, ...]:
         "no log-det": {"log_det": False},
         "bandwidth = paper": {"bandwidth": "paper"},
         "raw score": {"normalise_score": False},
-        **{f"ρ = {rho}": {"latent_correlation": rho} for rho in (0.5, 0.9, 0.95, 0.98)},
+        **{f"ρ = {rho}": {"latent_correlation": rho} for rho in (0.9, 0.95)},
         **{f"K = {k}": {"particles": k} for k in (2, 8, 16)},
-        **{f"β = {b}": {"beta_start": b, "beta_end": b} for b in (0.2, 0.5, 1.0, 2.0)},
+        **{f"β = {b}": {"beta_start": b, "beta_end": b} for b in (0.2, 1.0)},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
     }
@@ -217,7 +217,7 @@ _SUITES = (
         "Each choice between the paper's SVGD and ours; it decides the defaults",
         (PENDULUM, CARTPOLE, MOUNTAIN_CAR),
         _ablation(),
-        {PENDULUM: 15_000, CARTPOLE: 30_000, MOUNTAIN_CAR: 30_000},
+        {PENDULUM: 15_000, CARTPOLE: 15_000, MOUNTAIN_CAR: 20_000},
     ),
 )
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
