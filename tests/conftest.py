@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+import hypothesis
 import jax
 import pytest
 
+hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("unhurried")
 jax.config.update("jax_debug_key_reuse", True)
 # Compiling a tiny network well takes far longer than running it badly.
 jax.config.update("jax_disable_most_optimizations", True)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("strict_dtypes")
 merge = jax.jit(observe)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from([1, 2, 5]), min_size=1, max_size=8),
     st.floats(-100.0, 100.0),

@@ -14,7 +14,7 @@ from jax import Array
 from adac import svgd
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
-unhurried = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 NUMBERS = st.floats(-3.0, 3.0, width=32)
 
 
@@ -47,7 +47,7 @@ def test_squared_distances_of_distant_twins_are_not_negative() -> None:
 median = jax.jit(svgd.median)
 
 
-@unhurried
+@quick
 @given(
     st.sampled_from([1, 2, 7, 28]).flatmap(
         lambda size: arrays(np.float32, size, elements=st.floats(0.0, 1e3, width=32))
@@ -128,7 +128,7 @@ def paper_direction(x: Array, score: Array, width: Array, beta: Array) -> Array:
     return svgd.direction(x, score, kernel, width, beta)
 
 
-@unhurried
+@quick
 @given(
     arrays(np.float32, (3, 5, 2), elements=NUMBERS),
     arrays(np.float32, (3, 5, 2), elements=NUMBERS),

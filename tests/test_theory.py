@@ -11,8 +11,8 @@ from adac.theory import MDP, Case, accumulate, greedy
 
 GRID = st.integers(-8, 8).map(lambda n: n / 2)  # small halves: ties are frequent, shrinking is kind
 TOLERANCE = 1e-8
-unhurried = settings(deadline=None, max_examples=50)  # a busy machine is no failure
-thorough = settings(deadline=None, max_examples=150)
+quick = settings(max_examples=50)
+thorough = settings(max_examples=150)
 
 
 @st.composite
@@ -53,7 +53,7 @@ def inverse(mdp: MDP, policy: theory.Array) -> theory.Array:
 # What always holds.
 
 
-@unhurried
+@quick
 @given(cases_and_policies())
 def test_accumulate_is_the_inverse_matrix(drawn: tuple[Case, theory.Array]) -> None:
     case, policy = drawn
@@ -63,7 +63,7 @@ def test_accumulate_is_the_inverse_matrix(drawn: tuple[Case, theory.Array]) -> N
     )
 
 
-@unhurried
+@quick
 @given(cases_and_policies())
 def test_regret_is_the_product_in_the_identity(drawn: tuple[Case, theory.Array]) -> None:
     case, mu = drawn
@@ -75,7 +75,7 @@ def test_regret_is_the_product_in_the_identity(drawn: tuple[Case, theory.Array])
     assert regret.min() >= -TOLERANCE
 
 
-@unhurried
+@quick
 @given(cases())
 def test_gain_of_pi_is_its_return_minus_the_estimate(case: Case) -> None:
     """A_π D = A_π R − Q for any Q, as π is greedy for it."""
@@ -103,7 +103,7 @@ def test_corrected_bounds_hold_for_any_estimate_and_any_bonus(case: Case) -> Non
         assert theory.return_bound(t).slack.min() >= -TOLERANCE
 
 
-@unhurried
+@quick
 @given(cases())
 def test_corrected_bounds_need_only_that_mu_improves_on_the_summed_reward(case: Case) -> None:
     """The optimal policy for R', found without critic bounding, obeys them as well."""
@@ -113,7 +113,7 @@ def test_corrected_bounds_need_only_that_mu_improves_on_the_summed_reward(case: 
     assert theory.return_bound(t).slack.min() >= -TOLERANCE
 
 
-@unhurried
+@quick
 @given(cases_and_policies())
 def test_corrected_bounds_for_any_policy_loosen_by_its_shortfall(
     drawn: tuple[Case, theory.Array],
@@ -129,7 +129,7 @@ def test_corrected_bounds_for_any_policy_loosen_by_its_shortfall(
     assert theory.return_bound(t).slack.min() >= -allowance - TOLERANCE
 
 
-@unhurried
+@quick
 @given(cases(bonus=st.integers(0, 8).map(float)))
 def test_printed_second_bound_where_mu_collects_at_most_twice_the_bonus_of_pi(case: Case) -> None:
     t = theory.terms(case)
@@ -137,7 +137,7 @@ def test_printed_second_bound_where_mu_collects_at_most_twice_the_bonus_of_pi(ca
     assert (theory.second_printed(t).slack >= -TOLERANCE)[modest].all()
 
 
-@unhurried
+@quick
 @given(cases())
 def test_equality_where_mu_is_pi(case: Case) -> None:
     for mu in (None, theory.target_policy(case)):
@@ -149,14 +149,14 @@ def test_equality_where_mu_is_pi(case: Case) -> None:
             np.testing.assert_allclose(statement(t).slack, 0, atol=TOLERANCE)
 
 
-@unhurried
+@quick
 @given(cases())
 def test_exact_estimate_makes_both_gains_vanish(case: Case) -> None:
     exact = case._replace(estimate=theory.optimal_values(case.mdp))
     np.testing.assert_allclose(theory.defect(exact), 0, atol=TOLERANCE)
 
 
-@unhurried
+@quick
 @given(cases())
 def test_lemma_of_the_appendix_holds_with_the_right_inverse(case: Case) -> None:
     """A_μ R' − A_π R = (A_μ − A_π) D − A_μ (T^max_R Q − T^μ_R' Q)."""

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adac import theory
@@ -137,7 +137,6 @@ def test_bonuses_are_never_negative_and_spare_the_target_policy() -> None:
     assert (on_target[kind == theorem_cases.BONUSES.index("everywhere")] > 0).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=8), st.sampled_from([1, 2, 4, 5, 100]))
 def test_rounded_rows_are_distributions_on_the_grid(weights: list[int], denominator: int) -> None:
     row = np.asarray(weights) / sum(weights)

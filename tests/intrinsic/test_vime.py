@@ -95,7 +95,7 @@ def test_the_scale_is_the_mean_of_the_last_medians() -> None:
     assert scale(jnp.zeros(WINDOW)) == 0.0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.floats(0, 1e6, width=32), min_size=5, max_size=5))
 def test_median_by_counting(values: list[float]) -> None:
     wanted = sorted(values)[(len(values) - 1) // 2]
