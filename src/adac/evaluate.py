@@ -1,17 +1,19 @@
-"""Evaluation: whole episodes of a policy on a task of its own, seeded and apart from training."""
+"""Evaluation: whole episodes of a policy on tasks of its own, seeded and apart from training."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from adac.errors import RunError, UserError, missing_extra
 from adac.world import Env, check_spaces, episode_seed
 
-Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # obs [1, o] → action [1, d]
+Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # obs [n, o] → action [n, d]
+SIDE_BY_SIDE = 10  # environments at most; one call of the policy costs more than most steps
 EVALUATION = 1  # the domain of evaluation seeds, apart from training's
 
 
@@ -32,7 +34,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     policy: Policy,
-    env: Env,
+    envs: Env | Sequence[Env],
     episodes: int,
     seed: int,
     *,
@@ -40,24 +42,43 @@ def evaluate(
     name: str = "the task",
     frame: Callable[[Any], None] | None = None,
 ) -> Evaluation:
-    """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next."""
+    """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next.
+
+    Several environments play side by side, each its next episode when one is over, so that the
+    policy is asked once for all of them. `frame` is shown the first one's picture before each step.
+    """
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
-    scaling = check_spaces(env, name)
+    lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
+    scaling = check_spaces(lanes[0], name)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
-    for episode in range(episodes):
-        obs, _ = env.reset(seed=episode_seed(seed, EVALUATION, salt, episode))
-        done = False
-        while not done:
-            if frame is not None:
-                frame(env.render())
-            action = scaling.to_task(policy(np.asarray(obs, np.float32)[None]))[0]
-            obs, reward, terminated, truncated, _ = env.step(action)
-            if not np.isfinite(float(reward)) or not np.isfinite(obs).all():
+    obs = np.zeros((len(lanes), *lanes[0].observation_space.shape), np.float32)  # type: ignore[misc]
+
+    def begin(lane: int, episode: int) -> None:
+        obs[lane], _ = lanes[lane].reset(seed=episode_seed(seed, EVALUATION, salt, episode))
+
+    playing = {lane: lane for lane in range(len(lanes))}  # lane: the number of its episode
+    for lane, episode in playing.items():
+        begin(lane, episode)
+    begun = len(playing)
+    while playing:
+        if frame is not None:
+            frame(lanes[0].render())
+        actions = scaling.to_task(policy(obs))
+        for lane, episode in list(playing.items()):
+            raw, reward, terminated, truncated, _ = lanes[lane].step(actions[lane])
+            if not np.isfinite(float(reward)) or not np.isfinite(raw).all():
                 raise RunError(f"{name} gave a non-finite observation or reward in an evaluation")
+            obs[lane] = raw
             returns[episode] += float(reward)
             lengths[episode] += 1
-            done = bool(terminated or truncated)
+            if not (terminated or truncated):
+                continue
+            del playing[lane]
+            if begun < episodes:
+                playing[lane] = begun
+                begin(lane, begun)
+                begun += 1
     return Evaluation(returns, lengths)
 
 

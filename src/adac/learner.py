@@ -14,7 +14,7 @@ from adac import cache, envs, presets, settings
 from adac.agent import Agent
 from adac.checkpoint import Contents, Store, flatten, unflatten
 from adac.errors import RunError, UserError
-from adac.evaluate import Evaluation, Policy, evaluate
+from adac.evaluate import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.intrinsic.gap import Trace, Transitions, episode_gap, follow
 from adac.loop import GAP, PREDICT, Loop
 from adac.runs import read_config, versions, write_config
@@ -48,7 +48,8 @@ class Learner(Loop):
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
-        self._eval_env = eval_env
+        self._eval_env = eval_env  # the caller's; it then plays alone
+        self._eval_envs: list[Env] = []
         world = World(self._training_envs(env, num_envs), self.env_id, seed)
         super().__init__(settings.override(chosen, overrides or {}), world, seed)
         self.wall_seconds = 0.0
@@ -120,44 +121,47 @@ class Learner(Loop):
         return np.asarray(self.live.greedy(obs))
 
     def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
-        """Returns of π on an environment of its own; training is not disturbed."""
-        if self._eval_env is None:
-            self._eval_env = self._evaluation_env()
+        """Returns of π on environments of its own; training is not disturbed."""
         seed = self.seed if seed is None else seed
-        return evaluate(
-            self.policy, self._eval_env, episodes, seed, salt=salt, name=self.env_id
-        )  # fmt: skip
+        envs = self._evaluation_envs(episodes)
+        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=self.env_id)
 
     def bonus_gap(self, episodes: int = 3, *, salt: int = 0) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
-        if self._eval_env is None:
-            self._eval_env = self._evaluation_env()
-        trace = Trace(self._eval_env)
-        memory = self.agent.explorer.init_memory(1, self.action_dim, self.agent.networks.latent)
+        traces = [Trace(env) for env in self._evaluation_envs(episodes)]
+        memory = self.agent.explorer.init_memory(
+            len(traces), self.action_dim, self.agent.networks.latent
+        )
         key = jax.random.fold_in(self.keys[GAP], salt)
 
         def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
             return self.live.act(obs, memory, first, key, number)
 
         def run(policy: Policy) -> list[Transitions]:
-            evaluate(policy, trace, episodes, self.seed, salt=salt, name=self.env_id)
-            return trace.take()
+            evaluate(policy, traces, episodes, self.seed, salt=salt, name=self.env_id)
+            return [episode for trace in traces for episode in trace.take()]
 
         return episode_gap(
             self.live.bonus,
-            run(follow(act, memory, trace)),
+            run(follow(act, memory, traces)),
             run(self.policy),
             self.agent.base.discount,
         )
 
-    def _evaluation_env(self) -> Env:
+    def _evaluation_envs(self, episodes: int) -> list[Env]:
+        """As many as play side by side; made when first needed, and kept."""
+        if self._eval_env is not None:
+            return [self._eval_env]
+        wanted = min(episodes, SIDE_BY_SIDE)
         try:
-            return self.make_env()
+            while len(self._eval_envs) < wanted:
+                self._eval_envs.append(self.make_env())
         except UserError:
             raise UserError(
                 f"{self.env_id} is not a registered task, so evaluation needs an environment of "
                 "its own: pass eval_env to Learner"
             ) from None
+        return self._eval_envs[:wanted]
 
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""
@@ -272,8 +276,8 @@ class Learner(Loop):
 
     def close(self) -> None:
         self.world.close()
-        if self._eval_env is not None:
-            self._eval_env.close()
+        for env in [*self._eval_envs, *([self._eval_env] if self._eval_env else [])]:
+            env.close()
 
 
 def _env_id(env: str | Env) -> str:

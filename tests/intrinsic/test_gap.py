@@ -115,7 +115,7 @@ def test_trace_remembers_what_was_done_in_the_agent_s_units() -> None:
         memory = 0 if first[0] else memory + 1
         return np.full((1, 1), 0.1 * memory, np.float32), memory
 
-    result = evaluate(follow(act, 0, trace), trace, 2, seed=0)
+    result = evaluate(follow(act, 0, [trace]), trace, 2, seed=0)
     first, second = trace.take()
     assert firsts == ([True] + [False] * 6) * 2
     assert result.lengths.tolist() == [7, 7]

@@ -51,7 +51,7 @@ class Transitions(NamedTuple):
 
 
 class Trace(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment that remembers its episodes: wrap the one that `evaluate` is given."""
+    """An environment that remembers its episodes: wrap those that `evaluate` is given."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]):
         super().__init__(env)
@@ -84,9 +84,9 @@ class Trace(gymnasium.Wrapper[Any, Any, Any, Any]):
 def follow(
     act: Callable[[Floats, Any, NDArray[np.bool_], np.int32], tuple[Any, Any]],
     memory: Any,
-    trace: Trace,
+    traces: Sequence[Trace],
 ) -> Callable[[Floats], Floats]:
-    """μ, which has a memory, as the function of one observation that `evaluate` wants.
+    """μ, which has a memory, as the function of observations that `evaluate` wants.
 
     `act(obs, memory, first, number)` returns actions and the next memory; `number` counts its
     calls, for the random key.
@@ -95,7 +95,8 @@ def follow(
 
     def policy(obs: Floats) -> Floats:
         nonlocal memory, calls
-        action, memory = act(obs, memory, np.array([trace.first]), np.int32(calls))
+        first = np.array([trace.first for trace in traces])
+        action, memory = act(obs, memory, first, np.int32(calls))
         calls += 1
         return np.asarray(action)
 
