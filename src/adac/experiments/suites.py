@@ -147,9 +147,10 @@ ACROBOT = "adac/AcrobotContinuous-v0"
 PENDULUM = "adac/PendulumSparse-v0"
 SWING_UP = "adac/CartPoleSwingUpSparse-v0"
 
-# The ablation's common point, spelled out: it stays where it is when a default moves.
+# The ablation's common point, spelled out: it stays where it is when a default moves. K is a
+# variant like the others; 8, because all but a few trials have the common K, and 32 costs twice.
 REFERENCE: dict[str, Any] = {
-    "particles": 32,
+    "particles": 8,
     "beta_start": 2.0,
     "beta_end": 1.0,
     "behaviour_lr": 3e-4,
@@ -172,7 +173,7 @@ def _ablation() -> tuple[Entrant, ...]:
         "bandwidth = paper": {"bandwidth": "paper"},
         "raw score": {"normalise_score": False},
         **{f"ρ = {rho}": {"latent_correlation": rho} for rho in (0.9, 0.95)},
-        **{f"K = {k}": {"particles": k} for k in (2, 8, 16)},
+        **{f"K = {k}": {"particles": k} for k in (2, 16, 32)},
         **{f"β = {b}": {"beta_start": b, "beta_end": b} for b in (0.2, 1.0)},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
