@@ -54,7 +54,8 @@ def starts(steps: int, *at: int) -> np.ndarray:
 
 def test_correlated_xi_is_standard_normal_at_every_step(actor: Actor) -> None:
     rho = 0.9
-    _, xi = walk(Analogous(latent_correlation=rho), actor, starts(9, 6))
+    _, memory = walk(Analogous(latent_correlation=rho), actor, starts(9, 6))
+    xi = memory[..., :-1]
     assert xi.shape == (9, MANY, TINY.latent)
     np.testing.assert_allclose(xi.mean((1, 2)), 0.0, atol=0.02)
     np.testing.assert_allclose(xi.std((1, 2)), 1.0, atol=0.02)
@@ -64,6 +65,22 @@ def test_correlated_xi_is_standard_normal_at_every_step(actor: Actor) -> None:
     np.testing.assert_allclose((xi[6] * xi[8]).mean(), rho**2, atol=0.02)
     across = np.corrcoef(xi[4].T) - np.eye(TINY.latent)
     assert np.abs(across).max() < 0.1
+
+
+def test_of_several_correlations_each_episode_keeps_the_one_it_drew(actor: Actor) -> None:
+    _, memory = walk(Analogous(latent_correlation=(0.0, 0.9)), actor, starts(9, 6))
+    xi, rho = memory[..., :-1], memory[..., -1]
+    np.testing.assert_array_equal(np.unique(rho), np.float32([0.0, 0.9]))
+    slow = rho == np.float32(0.9)
+    np.testing.assert_allclose(slow.mean(1), 0.5, atol=0.03)
+    assert (slow[:6] == slow[0]).all()
+    assert (slow[6:] == slow[6]).all()
+    np.testing.assert_allclose((slow[0] & slow[6]).mean(), 0.25, atol=0.03)  # drawn anew
+    np.testing.assert_allclose((xi[0] * xi[3])[slow[0]].mean(), 0.9**3, atol=0.03)
+    np.testing.assert_allclose((xi[0] * xi[3])[~slow[0]].mean(), 0.0, atol=0.03)
+    for kind in (slow, ~slow):
+        spread = [now[chosen].std() for now, chosen in zip(xi, kind, strict=True)]
+        np.testing.assert_allclose(spread, 1.0, atol=0.03)
 
 
 def test_independent_xi_needs_no_memory(actor: Actor) -> None:
@@ -206,6 +223,8 @@ def test_paper_form_is_the_paper() -> None:
         {"behaviour_lr": -1e-4},
         {"action_noise": -0.1},
         {"latent_correlation": 1.0},
+        {"latent_correlation": ()},
+        {"latent_correlation": (0.0, -0.1)},
         {"space": "sphere"},
         {"bandwidth": "wide"},
     ],

@@ -136,7 +136,8 @@ class Analogous(Explorer):
     log_det: bool = True  # the squash's log-determinant in the target density
     bandwidth: Bandwidth = "median"  # per state, or σ = d/K normalised
     normalise_score: bool = True  # divide ∇Q by its mean magnitude over the batch
-    latent_correlation: float = 0.0  # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's
+    # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's. Of several, each episode draws one.
+    latent_correlation: float | tuple[float, ...] = 0.0
     action_noise: float | None = 0.1  # std added to the action; None: the paper's d/K
     co_training: bool = True  # False: μ has a network of its own (ablation)
 
@@ -159,8 +160,13 @@ class Analogous(Explorer):
         one_of(self, "bandwidth", get_args(Bandwidth))
         if self.action_noise is not None:
             at_least(self, 0.0, "action_noise")
-        if not 0.0 <= self.latent_correlation < 1.0:
-            raise ValueError("latent_correlation must be at least 0 and below 1")
+        if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
+            raise ValueError("latent_correlation must be at least 0 and below 1, one or several")
+
+    @property
+    def _correlations(self) -> tuple[float, ...]:
+        rho = self.latent_correlation
+        return rho if isinstance(rho, tuple) else (rho,)
 
     @staticmethod
     def paper(**settings: Any) -> "Analogous":
@@ -182,7 +188,8 @@ class Analogous(Explorer):
         return (reward,) if bonus is None else (reward, reward + bonus)
 
     def init_memory(self, num_envs: int, action_dim: int, latent: int) -> Any:
-        return jnp.zeros((num_envs, latent)) if self.latent_correlation else ()
+        """ξ, and the episode's ρ in a last column."""
+        return jnp.zeros((num_envs, latent + 1)) if any(self._correlations) else ()
 
     def act(
         self, base: Base, actor: Actor, obs: Array, memory: Any, first: Array, key: Array
@@ -200,12 +207,15 @@ class Analogous(Explorer):
         """ξ has the marginal N(0, I) at every step, whatever its correlation in time."""
         assert actor.joint is not None
         fresh = jax.random.normal(key, (count, actor.joint.second.shape[0]))
-        rho = self.latent_correlation
-        if not rho:
+        if not any(self._correlations):
             return fresh, memory
-        moved = rho * memory + math.sqrt(1.0 - rho**2) * fresh
+        drawn = jax.random.choice(
+            jax.random.fold_in(key, 1), jnp.array(self._correlations), (count, 1)
+        )
+        rho = jnp.where(first[:, None], drawn, memory[:, -1:])
+        moved = rho * memory[:, :-1] + jnp.sqrt(1.0 - rho**2) * fresh
         xi = jnp.where(first[:, None], fresh, moved)
-        return xi, xi
+        return xi, jnp.concatenate([xi, rho], axis=1)
 
     def _noise(self, action_dim: int) -> float:
         if self.action_noise is None:

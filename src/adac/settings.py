@@ -131,9 +131,12 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         return value
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
+        absent = value is None or (isinstance(value, str) and value.lower() == "none")
+        if absent and type(None) in options:
             return None
-        return _coerce(name, value, next(o for o in options if o is not type(None)))
+        several = isinstance(value, list | tuple) or (isinstance(value, str) and "," in value)
+        fitting = [o for o in options if (typing.get_origin(o) is tuple) == several]
+        return _coerce(name, value, next(o for o in fitting or options if o is not type(None)))
     if origin is Literal:
         if value not in options:
             raise UserError(f"{name} must be one of {', '.join(options)}, not '{value}'")

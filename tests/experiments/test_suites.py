@@ -38,8 +38,8 @@ def test_the_ablation_changes_one_thing_at_a_time_and_none_twice() -> None:
     assert len(set(hashes)) == len(hashes)
     pendulum = {t.label: t.agent["explorer"] for t in made if "Pendulum" in t.task}
     reference = pendulum["reference"]
-    assert {k: v for k, v in pendulum["ρ = 0.9"].items() if reference[k] != v} == {
-        "latent_correlation": 0.9
+    assert {k: v for k, v in pendulum["ρ = 0.95"].items() if reference[k] != v} == {
+        "latent_correlation": 0.95
     }
 
 
