@@ -36,7 +36,7 @@ def rate(arguments: argparse.Namespace) -> dict[str, Any]:
     watch = stopwatch.Stopwatch(
         arguments.seconds,
         gate=arguments.gate,
-        finish=lambda: jax.block_until_ready(learner.live.leaves),
+        finish=lambda: jax.block_until_ready(learner.live.arrays),
     )
     learner.learn(stopwatch.FOREVER, callback=lambda seen: watch.tick(seen.step))
     return watch.result() | {"updates": learner.updates}
@@ -99,7 +99,7 @@ def updates(learner: "Learner") -> Burst:
             number = next(numbers)
             improve = number % delay == 0
             learner.live.update(rows, key, np.int32(number), progress, improve=improve)
-        jax.block_until_ready(learner.live.leaves)
+        jax.block_until_ready(learner.live.arrays)
 
     run(2 * delay)
     return run
@@ -129,7 +129,7 @@ def startup(arguments: argparse.Namespace) -> dict[str, Any]:
         advance(learner)
         seen.setdefault("first_step", time.monotonic() - arguments.began)
         if learner.updates:
-            jax.block_until_ready(learner.live.leaves)
+            jax.block_until_ready(learner.live.arrays)
             seen["first_update"] = time.monotonic() - arguments.began
             stopwatch.report(seen)
             os._exit(0)

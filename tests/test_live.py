@@ -49,7 +49,7 @@ def test_an_update_of_the_critics_moves_only_what_is_handed_to_it(agent: Agent) 
     traced = jax.make_jaxpr(update)(shapes, unpack(rows(0), OBS, ACTION), key, zero).jaxpr
     pairs = zip(traced.outvars, traced.invars[: len(traced.outvars)], strict=True)
     moved = {place for place, (new, old) in enumerate(pairs) if new is not old}
-    assert moved <= set(live.layout.moving[False].places)
+    assert moved <= set(live.layout.moving[False].leaves)
     assert moved  # and the critics do move
 
 
@@ -65,7 +65,7 @@ def test_flat_updates_are_the_updates(agent: Agent) -> None:
         key = jax.random.fold_in(jax.random.key(1), number)
         batch = unpack(rows(number), OBS, ACTION)
         state, _ = update(agent, state, batch, key, np.float32(0.5), improve=improve)
-    for mine, theirs in zip(live.leaves, jax.tree.leaves(state), strict=True):
+    for mine, theirs in zip(jax.tree.leaves(live.state), jax.tree.leaves(state), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
@@ -73,14 +73,14 @@ def test_flat_updates_are_the_updates(agent: Agent) -> None:
 def test_parts_read_what_their_names_say(agent: Agent) -> None:
     live = begin(agent)
     state, layout = live.state, live.layout
-    behaviour = layout.behaviour.build(layout.behaviour.of(live.leaves))
+    behaviour = layout.behaviour.build(layout.behaviour.of(live.arrays))
     assert_same_bits(behaviour.params, core.behaviour_net(state).params)
-    target = layout.target.build(layout.target.of(live.leaves))
+    target = layout.target.build(layout.target.of(live.arrays))
     assert_same_bits(target.params, core.target_weights(agent, state))
-    assert_same_bits(layout.intrinsic.build(layout.intrinsic.of(live.leaves)), state.intrinsic)
+    assert_same_bits(layout.intrinsic.build(layout.intrinsic.of(live.arrays)), state.intrinsic)
     for improve in (False, True):
         places = layout.moving[improve].places + layout.still[improve].places
-        assert sorted(places) == list(range(len(live.leaves)))
+        assert sorted(places) == list(range(len(live.arrays)))
 
 
 def test_a_compiler_that_does_not_know_our_options_is_not_given_them() -> None:

@@ -211,7 +211,7 @@ class Learner(Loop):
         store.save(self.step, arrays, contents, self.replay)
 
     def _require_finite(self) -> None:
-        for leaf in self.live.leaves:
+        for leaf in self.live.arrays:
             if not np.isfinite(np.asarray(leaf)).all():
                 raise RunError(
                     f"the weights are not finite at step {self.step}: learning has diverged, "
