@@ -13,6 +13,13 @@ from adac.runs import read_config
 
 # Okabe and Ito's colours, which also the colour-blind tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":")  # a second and third round through the colours
+
+
+def style(number: int) -> dict[str, str]:
+    """The colour and dash of a figure's first, second, … line."""
+    rounds, place = divmod(number, len(COLOURS))
+    return {"color": COLOURS[place], "linestyle": DASHES[rounds % len(DASHES)]}
 
 
 class Curve(NamedTuple):
@@ -82,13 +89,15 @@ def _curve(series: list[dict[int, float]]) -> Curve:
 
 def _draw(axis: Any, task: str, curves: dict[str, Curve], metric: str | None) -> None:
     for number, (agent, curve) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        chosen = style(number)
         mean, seeds = curve.values.mean(axis=0), len(curve.values)
         label = agent if seeds == 1 else f"{agent} (mean ± std of {seeds} seeds)"
-        axis.plot(curve.steps, mean, color=colour, label=label, linewidth=1.8)
+        axis.plot(curve.steps, mean, label=label, linewidth=1.8, **chosen)
         if seeds > 1:
             std = curve.values.std(axis=0, ddof=1)
-            axis.fill_between(curve.steps, mean - std, mean + std, color=colour, alpha=0.2, lw=0)
+            axis.fill_between(
+                curve.steps, mean - std, mean + std, color=chosen["color"], alpha=0.2, lw=0
+            )
     axis.set_title(task, fontsize=11)
     axis.set_xlabel("environment steps")
     axis.set_ylabel("return of the target policy" if metric is None else metric)

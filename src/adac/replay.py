@@ -52,14 +52,14 @@ class Replay:
 
     def put_bonus(self, bonus: NDArray[Any]) -> None:
         """Of the latest transitions, known only after they were added."""
-        count = len(bonus)
-        latest = np.arange(self.inserted - count, self.inserted) % self.capacity
-        self.rows[latest, self.bonus_column] = bonus
+        self.rows[self._latest(len(bonus)), self.bonus_column] = bonus
 
     def recent(self, count: int) -> Rows:
         """The latest transitions."""
-        count = min(count, len(self))
-        return self.rows[np.arange(self.inserted - count, self.inserted) % self.capacity]
+        return self.rows[self._latest(min(count, len(self)))]
+
+    def _latest(self, count: int) -> Places:
+        return np.arange(self.inserted - count, self.inserted) % self.capacity
 
     def random_state(self) -> dict[str, Any]:
         return dict(self.generator.bit_generator.state)

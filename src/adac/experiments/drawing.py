@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from adac.errors import missing_extra
-from adac.plots import COLOURS, Curve
-
-DASHES = ("-", "--", ":")  # a second and third round through the palette
+from adac.plots import Curve, style
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -22,11 +20,7 @@ def new_figure(width: float, height: float) -> Any:
 
 def styles(labels: Sequence[str]) -> dict[str, dict[str, str]]:
     """A colour and a dash for each label, the same in every panel."""
-    count = len(COLOURS)
-    return {
-        label: {"color": COLOURS[i % count], "linestyle": DASHES[i // count % len(DASHES)]}
-        for i, label in enumerate(labels)
-    }
+    return {label: style(number) for number, label in enumerate(labels)}
 
 
 def sequence(count: int) -> list[str]:

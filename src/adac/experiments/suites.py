@@ -125,7 +125,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise UserError(f"seeds are a number (5), a list (0,2,7) or a range (3-6), not '{text}'") \
             from None  # fmt: skip
     if not seeds:
-        raise UserError("at least one seed is needed")
+        raise UserError("at least one seed is needed; 0-0 is the seed 0 alone")
     return tuple(dict.fromkeys(seeds))
 
 
