@@ -147,8 +147,9 @@ ACROBOT = "adac/AcrobotContinuous-v0"
 PENDULUM = "adac/PendulumSparse-v0"
 SWING_UP = "adac/CartPoleSwingUpSparse-v0"
 
-# The ablation's common point, spelled out: it stays where it is when a default moves. K is a
-# variant like the others; 8, because all but a few trials have the common K, and 32 costs twice.
+# The ablation's common point, spelled out: it stays where it is when a default moves. K = 8,
+# because all but a few trials have it, and 32 costs twice; a ρ with which MountainCar's goal is ever
+# seen, because without that its variants can not differ.
 REFERENCE: dict[str, Any] = {
     "particles": 8,
     "beta_start": 2.0,
@@ -158,7 +159,7 @@ REFERENCE: dict[str, Any] = {
     "log_det": True,
     "bandwidth": "median",
     "normalise_score": True,
-    "latent_correlation": 0.0,
+    "latent_correlation": (0.0, 0.95),
     "action_noise": 0.1,
     "co_training": True,
 }
@@ -172,10 +173,9 @@ def _ablation() -> tuple[Entrant, ...]:
         "no log-det": {"log_det": False},
         "bandwidth = paper": {"bandwidth": "paper"},
         "raw score": {"normalise_score": False},
-        "ρ = 0.95": {"latent_correlation": 0.95},
-        "ρ = 0 or 0.95": {"latent_correlation": (0.0, 0.95)},
-        **{f"K = {k}": {"particles": k} for k in (2, 16, 32)},
-        **{f"β = {b}": {"beta_start": b, "beta_end": b} for b in (0.2, 1.0)},
+        **{f"ρ = {rho:g}": {"latent_correlation": rho} for rho in (0.0, 0.95)},
+        **{f"K = {k}": {"particles": k} for k in (2, 32)},
+        "β = 0.2": {"beta_start": 0.2, "beta_end": 0.2},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
     }
