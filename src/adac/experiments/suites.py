@@ -148,8 +148,8 @@ PENDULUM = "adac/PendulumSparse-v0"
 SWING_UP = "adac/CartPoleSwingUpSparse-v0"
 
 # The ablation's common point, spelled out: it stays where it is when a default moves. K = 8,
-# because all but a few trials have it, and 32 costs twice; a ρ with which MountainCar's goal is ever
-# seen, because without that its variants can not differ.
+# because all but a few trials have it, and 32 costs twice; a ρ with which MountainCar's goal is
+# ever seen, because without that its variants can not differ.
 REFERENCE: dict[str, Any] = {
     "particles": 8,
     "beta_start": 2.0,
