@@ -176,6 +176,7 @@ def _ablation() -> tuple[Entrant, ...]:
         **{f"ρ = {rho:g}": {"latent_correlation": rho} for rho in (0.0, 0.95)},
         **{f"K = {k}": {"particles": k} for k in (2, 32)},
         "β = 0.2": {"beta_start": 0.2, "beta_end": 0.2},
+        "β = 2 → 0.2": {"beta_end": 0.2},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
     }

@@ -75,7 +75,7 @@ class Trial:
 
 
 def slug(text: str) -> str:
-    for letter, word in (("ρ", "rho"), ("β", "beta"), ("σ", "sigma"), ("ξ", "xi")):
+    for letter, word in (("ρ", "rho"), ("β", "beta"), ("σ", "sigma"), ("ξ", "xi"), ("→", "to")):
         text = text.replace(letter, word)
     return re.sub(r"[^A-Za-z0-9.=-]+", "-", text.replace(" = ", "=")).strip("-") or "trial"
 
