@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from adac import agent as core
+from adac import presets
 from adac.agent import Agent
 from adac.explorers import Analogous, GaussianNoise
 from adac.live import Live
@@ -67,6 +68,16 @@ def test_flat_updates_are_the_updates(agent: Agent) -> None:
         state, _ = update(agent, state, batch, key, np.float32(0.5), improve=improve)
     for mine, theirs in zip(jax.tree.leaves(live.state), jax.tree.leaves(state), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_full_size_state_goes_over_in_few_arrays_and_comes_back() -> None:
+    """Large leaves alone, small ones side by side: both kinds, in the order of the state."""
+    live = Live(compile_steps(presets.make("td3"), 11, 3), jax.random.key(0))
+    state = live.state
+    assert len(live.arrays) <= 20 < 80 < len(jax.tree.leaves(state))
+    assert_same_bits(state, core.init(presets.make("td3"), 11, 3, jax.random.key(0)))
+    live.state = state
+    assert_same_bits(live.state, state)
 
 
 @EACH

@@ -52,15 +52,14 @@ def evaluate(
     lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
     scaling = check_spaces(lanes[0], name)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
-    obs = np.zeros((len(lanes), *lanes[0].observation_space.shape), np.float32)  # type: ignore[misc]
 
-    def begin(lane: int, episode: int) -> None:
-        obs[lane], _ = lanes[lane].reset(seed=episode_seed(seed, EVALUATION, salt, episode))
+    def begin(lane: int, episode: int) -> NDArray[np.float32]:
+        first, _ = lanes[lane].reset(seed=episode_seed(seed, EVALUATION, salt, episode))
+        return np.asarray(first, np.float32)
 
-    playing = {lane: lane for lane in range(len(lanes))}  # lane: the number of its episode
-    for lane, episode in playing.items():
-        begin(lane, episode)
-    begun = len(playing)
+    begun = len(lanes)
+    playing = {lane: lane for lane in range(begun)}  # lane: the number of its episode
+    obs = np.stack([begin(lane, episode) for lane, episode in playing.items()])
     while playing:
         if frame is not None:
             frame(lanes[0].render())
@@ -77,7 +76,7 @@ def evaluate(
             del playing[lane]
             if begun < episodes:
                 playing[lane] = begun
-                begin(lane, begun)
+                obs[lane] = begin(lane, begun)
                 begun += 1
     return Evaluation(returns, lengths)
 

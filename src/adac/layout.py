@@ -1,7 +1,7 @@
 """The agent's state while it runs: a short list of arrays, and where in them its parts lie.
 
-To hand an array over the border of a jitted call, there and back, takes some five microseconds, and
-a state has 80 to 180 leaves, all but a dozen of them small. So the small ones that move together
+To hand an array over the border of a jitted call, there and back, takes some four microseconds, and
+a state has 80 to 200 leaves, all but 12 to 28 of them small. So the small ones that move together
 share an array; XLA takes it apart inside, for next to nothing (docs/performance.md).
 """
 
