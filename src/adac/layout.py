@@ -17,9 +17,7 @@ from adac import agent as core
 from adac.agent import Agent, AgentState
 
 Arrays = list[Array]
-SMALL = (
-    6_000  # elements: a first or last layer, a bias; the large products keep arrays of their own
-)
+SMALL = 6_000  # elements: first and last layers, biases; the large matrices lie alone
 
 
 class Weights(NamedTuple):
