@@ -3,10 +3,13 @@
 import dataclasses
 import importlib
 import importlib.util
+import inspect
 import re
 import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,30 +18,6 @@ from adac.errors import UserError
 if TYPE_CHECKING:
     from adac.experiments.suites import Suite
     from adac.experiments.trials import Trial
-
-Seeds = Annotated[
-    str | None,
-    typer.Option(help="How many (5), a list (0,2,7) or a range (3-6).", show_default="the sweep's"),
-]
-Steps = Annotated[
-    int | None, typer.Option(help="Environment steps of a trial.", show_default="the sweep's")
-]
-Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this task; repeatable.")]
-Agents = Annotated[
-    list[str] | None, typer.Option("--agent", help="Only this agent or variant; repeatable.")
-]
-Jobs = Annotated[
-    int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
-]
-Address = Annotated[
-    str | None, typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT")
-]
-Out = Annotated[Path, typer.Option(help="Each sweep gets a folder in here.")]
-Publish = Annotated[
-    bool, typer.Option("--publish", help="Keep small text results of finished trials in --results.")
-]
-Results = Annotated[Path, typer.Option(help="Where --publish puts them.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")]
 
 PAPER = ("cartpole", "contamination", "sparse", "benchmark", "ablation")
 _SHORT = {
@@ -50,95 +29,111 @@ _SHORT = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What `sweep` and every `reproduce` take."""
+
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="How many (5), a list (0,2,7) or a range (3-6).", show_default="the sweep's"
+        ),
+    ] = None
+    steps: Annotated[
+        int | None, typer.Option(help="Environment steps of a trial.", show_default="the sweep's")
+    ] = None
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Only this agent or variant; repeatable.")
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT"),
+    ] = None
+    out: Annotated[Path, typer.Option(help="Each sweep gets a folder in here.")] = Path("sweeps")
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="Keep small text results of finished trials in --results."),
+    ] = False
+    results: Annotated[Path, typer.Option(help="Where --publish puts them.")] = Path("results")
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = (
+        False
+    )
+
+
 def register(app: typer.Typer, reproduce: typer.Typer) -> None:
     """Add the commands to the program."""
-    app.command()(sweep)
+    app.command()(_typed(sweep))
     for name in PAPER:
-        reproduce.command(name, help=_SHORT[name])(_reproducer(name))
+        reproduce.command(name, help=_SHORT[name])(_typed(partial(_reproduce, name)))
+
+
+def _typed(command: Callable[..., None]) -> Callable[..., None]:
+    """`command(…, options)` with the fields of Options spelled out, as typer reads signatures."""
+    *own, _ = inspect.signature(command).parameters.values()
+    shared = inspect.signature(Options).parameters.values()
+
+    def spelled_out(**given: Any) -> None:
+        mine = {parameter.name: given.pop(parameter.name) for parameter in own}
+        command(**mine, options=Options(**given))
+
+    spelled_out.__name__ = getattr(command, "__name__", "command")
+    spelled_out.__doc__ = command.__doc__
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)]
+    spelled_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {p.name: p.annotation for p in parameters}
+    return spelled_out
 
 
 def sweep(
     what: Annotated[
         str, typer.Argument(metavar="FILE.toml|NAME", help=f"A file, or one of {', '.join(PAPER)}.")
     ],
-    seeds: Seeds = None,
-    steps: Steps = None,
-    task: Tasks = None,
-    agent: Agents = None,
-    jobs: Jobs = None,
-    address: Address = None,
-    out: Out = Path("sweeps"),
-    publish: Publish = False,
-    results: Results = Path("results"),
-    dry_run: DryRun = False,
+    options: Options,
 ) -> None:
     """Run many trials on all cores or a cluster; run it again to continue what was interrupted."""
-    suite = _suite(what, seeds, steps, task, agent)
-    if _run(suite, out, jobs, address, results if publish else None, dry_run):
+    if _run(_suite(what, options), options):
         raise typer.Exit(1)
 
 
-def _reproducer(name: str):  # type: ignore[no-untyped-def]  # typer reads the inner signature
-    def command(
-        seeds: Seeds = None,
-        steps: Steps = None,
-        task: Tasks = None,
-        agent: Agents = None,
-        jobs: Jobs = None,
-        address: Address = None,
-        out: Out = Path("sweeps"),
-        publish: Publish = False,
-        results: Results = Path("results"),
-        dry_run: DryRun = False,
-    ) -> None:
-        suite = _suite(name, seeds, steps, task, agent)
-        failed = _run(suite, out, jobs, address, results if publish else None, dry_run)
-        if not dry_run:
-            _draw(name, out / name)
-        if failed:
-            raise typer.Exit(1)
-
-    return command
+def _reproduce(name: str, options: Options) -> None:
+    failed = _run(_suite(name, options), options)
+    if not options.dry_run:
+        _draw(name, options.out / name)
+    if failed:
+        raise typer.Exit(1)
 
 
-def _suite(
-    what: str,
-    seeds: str | None,
-    steps: int | None,
-    tasks: list[str] | None,
-    agents: list[str] | None,
-) -> "Suite":
+def _suite(what: str, options: Options) -> "Suite":
     from adac.experiments import suites
 
-    suite = suites.narrow(suites.find(what), tasks or [], agents or [])
-    if seeds is not None:
-        suite = dataclasses.replace(suite, seeds=suites.parse_seeds(seeds))
-    if steps is not None:
-        suite = dataclasses.replace(suite, steps=steps)
+    suite = suites.narrow(suites.find(what), options.task or [], options.agent or [])
+    if options.seeds is not None:
+        suite = dataclasses.replace(suite, seeds=suites.parse_seeds(options.seeds))
+    if options.steps is not None:
+        suite = dataclasses.replace(suite, steps=options.steps)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", suite.name):
         raise UserError(f"'{suite.name}' is no name for a sweep: letters, digits, dots and dashes")
     return suite
 
 
-def _run(
-    suite: "Suite",
-    out: Path,
-    jobs: int | None,
-    address: str | None,
-    results: Path | None,
-    dry_run: bool,
-) -> bool:
-    from adac.experiments import suites
-    from adac.experiments.sweep import Options, run
+def _run(suite: "Suite", options: Options) -> bool:
+    """Whether a trial failed."""
+    from adac.experiments import suites, sweep
 
     trials = suites.trials(suite)
-    folder = out / suite.name
-    if dry_run:
+    folder = options.out / suite.name
+    if options.dry_run:
         _list(trials, folder)
         return False
-    published = None if results is None else results / suite.name
+    published = options.results / suite.name if options.publish else None
     try:
-        outcome = run(suite.name, trials, Options(folder, jobs, address, published))
+        outcome = sweep.run(
+            suite.name, trials, sweep.Options(folder, options.jobs, options.address, published)
+        )
     except KeyboardInterrupt as stop:
         print("interrupted: the same command continues from the last checkpoints")
         raise typer.Exit(128 + int(stop.args[0] if stop.args else signal.SIGINT)) from None
