@@ -20,6 +20,13 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _few_programs() -> Iterator[None]:
+    """Compiled programs are let go with their module: Linux allows a process 65,530 mappings."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def strict_dtypes() -> Iterator[None]:
     """No silent change of dtype; not for all tests, because optax raises floats to int counts.

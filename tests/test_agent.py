@@ -335,8 +335,10 @@ def test_behaviour_uses_its_own_network_without_co_training() -> None:
     wild = start(agent, seed=1).actor.params
     obs, first = random_batch().obs, jnp.ones(BATCH, bool)
 
+    memory = agent.explorer.init_memory(BATCH, 2, TINY.latent)
+
     def act(state: core.AgentState) -> Any:
-        return core.act(agent, state, obs, (), first, jax.random.key(0))[0]
+        return core.act(agent, state, obs, memory, first, jax.random.key(0))[0]
 
     assert isinstance(state.behaviour, core.Net)
     pi_changed = state._replace(actor=state.actor._replace(params=wild))

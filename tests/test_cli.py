@@ -71,7 +71,7 @@ def test_a_run_folder_holds_what_is_promised(run: Path) -> None:
     }  # fmt: skip
     assert wanted <= metrics[-1].keys()
     assert all(metrics[-1][name] for name in wanted - {"episode_return"})
-    np.testing.assert_allclose(float(metrics[-1]["beta"]), 2.0 - 298 / 300, rtol=1e-5)
+    np.testing.assert_allclose(float(metrics[-1]["beta"]), 2.0 - 1.8 * 298 / 300, rtol=1e-5)
 
 
 def test_tensorboard_reads_the_event_files(run: Path) -> None:

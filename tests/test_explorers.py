@@ -84,7 +84,7 @@ def test_of_several_correlations_each_episode_keeps_the_one_it_drew(actor: Actor
 
 
 def test_independent_xi_needs_no_memory(actor: Actor) -> None:
-    explorer = Analogous(action_noise=0.0)
+    explorer = Analogous(latent_correlation=0.0, action_noise=0.0)
     memory = explorer.init_memory(MANY, 2, TINY.latent)
     assert memory == ()
     obs, first = jnp.zeros((MANY, OBS)), jnp.zeros(MANY, bool)
@@ -97,9 +97,10 @@ def test_independent_xi_needs_no_memory(actor: Actor) -> None:
 def test_behaviour_action_is_f_plus_kernel_noise(noise: float | None, std: float) -> None:
     """At weights of zero f is 0, and the noise is all there is; None is the paper's d / K."""
     silent = jax.tree.map(jnp.zeros_like, Actor(TINY, OBS, 2, jax.random.key(0)))
-    explorer = Analogous(action_noise=noise)
+    explorer = Analogous(particles=32, action_noise=noise)
     obs, first = jnp.zeros((MANY, OBS)), jnp.ones(MANY, bool)
-    action, _ = explorer.act(TD3, silent, obs, (), first, jax.random.key(1))
+    memory = explorer.init_memory(MANY, 2, TINY.latent)
+    action, _ = explorer.act(TD3, silent, obs, memory, first, jax.random.key(1))
     np.testing.assert_allclose(np.std(action), std, rtol=0.05)
 
 
@@ -200,9 +201,9 @@ def naive_phi(explorer: Analogous, x: Array, critic: Critic, obs: Array, beta: f
 
 
 def test_beta_is_annealed_over_the_run() -> None:
-    explorer = Analogous()
     progress = jnp.array([0.0, 0.5, 1.0, 7.0])
-    np.testing.assert_allclose(explorer.beta(progress), [2.0, 1.5, 1.0, 1.0])
+    np.testing.assert_allclose(Analogous().beta(progress), [2.0, 1.1, 0.2, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(Analogous.paper().beta(progress), [2.0, 1.5, 1.0, 1.0])
 
 
 def test_paper_form_is_the_paper() -> None:
@@ -211,6 +212,7 @@ def test_paper_form_is_the_paper() -> None:
     assert not paper.normalise_score
     assert paper.action_noise is None
     assert paper.latent_correlation == 0.0
+    assert (paper.beta_start, paper.beta_end) == (2.0, 1.0)
     assert dataclasses.replace(paper, particles=8) == Analogous.paper(particles=8)
     assert svgd.paper_width(paper.particles, 3) == 3 / 32
 

@@ -46,8 +46,10 @@ def test_adac_settings(name: str) -> None:
     explorer = agent.explorer
     assert isinstance(explorer, Analogous)
     assert explorer.behaviour_lr == (3e-4 if name in ADAC_TD3 else 1e-4)
-    assert explorer.particles == 32
-    assert (explorer.beta_start, explorer.beta_end) == (2.0, 1.0)
+    ours = name in ("adac-td3", "adac-td3-no-cotraining")  # what the ablation has moved
+    assert explorer.particles == (8 if ours else 32)
+    assert (explorer.beta_start, explorer.beta_end) == (2.0, 0.2 if ours else 1.0)
+    assert explorer.latent_correlation == ((0.0, 0.95) if ours else 0.0)
     assert explorer.co_training == ("no-cotraining" not in name)
     assert agent.networks.latent == 16
     assert agent.networks.actor_hidden == agent.networks.critic_hidden == (400, 300)
@@ -111,7 +113,7 @@ def test_sac_settings() -> None:
         ("", 32),
     ],
 )
-@pytest.mark.parametrize("name", ["adac-td3", "paper-adac-ddpg", "adac-td3-no-cotraining"])
+@pytest.mark.parametrize("name", ["paper-adac-td3", "adac-ddpg", "adac-ddpg-no-cotraining"])
 def test_few_particles_where_the_paper_says_so(name: str, task: str, particles: int) -> None:
     explorer = presets.make(name, task).explorer
     assert isinstance(explorer, Analogous)

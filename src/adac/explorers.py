@@ -7,7 +7,7 @@ trains the policy network. `Analogous` is ADAC.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, final, get_args
+from typing import Any, ClassVar, Final, Literal, final, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,10 @@ from adac.networks import Actor, Critic
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
+# K and β's end (Appendix D), and ξ drawn anew at every step (Section 4.1).
+PAPER_NUMBERS: Final[dict[str, Any]] = {
+    "particles": 32, "beta_end": 1.0, "latent_correlation": 0.0,
+}  # fmt: skip
 Streams = tuple[Array, ...]  # one reward [B] per stream: the task's first, the behaviour's last
 
 
@@ -128,16 +132,16 @@ class Analogous(Explorer):
     Which part does what, and what happens without it, is in docs/deviations.md.
     """
 
-    particles: int = 32  # K
-    beta_start: float = 2.0  # β, annealed linearly over the run (Appendix D)
-    beta_end: float = 1.0
+    particles: int = 8  # K
+    beta_start: float = 2.0  # β, annealed linearly over the run
+    beta_end: float = 0.2
     behaviour_lr: float = 3e-4
     space: Space = "pre-squash"  # where the particles live
     log_det: bool = True  # the squash's log-determinant in the target density
     bandwidth: Bandwidth = "median"  # per state, or σ = d/K normalised
     normalise_score: bool = True  # divide ∇Q by its mean magnitude over the batch
     # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's. Of several, each episode draws one.
-    latent_correlation: float | tuple[float, ...] = 0.0
+    latent_correlation: float | tuple[float, ...] = (0.0, 0.95)
     action_noise: float | None = 0.1  # std added to the action; None: the paper's d/K
     co_training: bool = True  # False: μ has a network of its own (ablation)
 
@@ -172,6 +176,7 @@ class Analogous(Explorer):
     def paper(**settings: Any) -> "Analogous":
         """Particles in the action space, fixed kernel, raw ∇Q, kernel noise: it can collapse."""
         literal: dict[str, Any] = {
+            **PAPER_NUMBERS,
             "space": "action",
             "log_det": False,
             "bandwidth": "paper",

@@ -5,11 +5,19 @@ import difflib
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from adac.agent import Agent
 from adac.bases import SAC, Deterministic
 from adac.errors import UserError
-from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.explorers import (
+    PAPER_NUMBERS,
+    Analogous,
+    Explorer,
+    GaussianNoise,
+    OrnsteinUhlenbeck,
+    OwnPolicy,
+)
 from adac.intrinsic import Intrinsic, Rnd, Vime
 from adac.networks import Networks
 
@@ -36,6 +44,12 @@ def _sac() -> Agent:
 PLAIN = Networks()
 SLOW = 1e-4  # μ's learning rate on the DDPG base
 
+
+def _on_ddpg(**settings: Any) -> Analogous:
+    """K, β and ρ stay the paper's here: the ablation that moved them was of TD3."""
+    return Analogous(behaviour_lr=SLOW, **(PAPER_NUMBERS | settings))
+
+
 AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
     "adac-td3": (
         "ADAC on TD3, robust SVGD before the squash (default)",
@@ -43,7 +57,7 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
     ),
     "adac-ddpg": (
         "ADAC on DDPG, robust SVGD before the squash",
-        lambda: _ddpg(Analogous(behaviour_lr=SLOW)),
+        lambda: _ddpg(_on_ddpg()),
     ),
     "paper-adac-td3": ("ADAC on TD3, letter by letter", lambda: _td3(Analogous.paper())),
     "paper-adac-ddpg": (
@@ -56,7 +70,7 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
     ),
     "adac-ddpg-no-cotraining": (
         "ADAC on DDPG, μ with a network of its own (ablation)",
-        lambda: _ddpg(Analogous(behaviour_lr=SLOW, co_training=False)),
+        lambda: _ddpg(_on_ddpg(co_training=False)),
     ),
     "td3": ("TD3, Gaussian noise 0.1", lambda: _td3(GaussianNoise(0.1), PLAIN)),
     "ddpg": ("DDPG, Gaussian noise 0.2", lambda: _ddpg(GaussianNoise(0.2), PLAIN)),

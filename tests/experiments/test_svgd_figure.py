@@ -57,6 +57,13 @@ def test_bad_numbers_are_one_sentence(tmp_path: Path) -> None:
         svgd_figure.run(tmp_path, steps=0)
 
 
+def test_another_k_is_published_beside_the_papers(tmp_path: Path) -> None:
+    *_, few = svgd_figure.run(tmp_path, steps=2, results=tmp_path, particles=8)
+    *_, many = svgd_figure.run(tmp_path, steps=2, results=tmp_path)
+    assert (few.name, many.name) == ("svgd-8.csv", "svgd.csv")
+    assert few.read_text() != many.read_text()
+
+
 def test_each_seed_is_drawn_and_published(tmp_path: Path) -> None:
     options = ["--seeds", "3,5", "--steps", "2", "--out", tmp_path / "out"]
     options += ["--publish", "--results", tmp_path / "results"]

@@ -54,6 +54,7 @@ def svgd(
         str, typer.Option(help="How many (5), a list (0,2,7) or a range (3-6).")
     ] = "1",
     steps: Annotated[int, typer.Option(help="Amortised steps for each sampler.")] = 2_000,
+    particles: Annotated[int, typer.Option(help="K, of both forms.")] = 32,
     out: Annotated[Path, typer.Option(help="Where PNG, SVG and CSV go.")] = Path("svgd"),
     publish: Annotated[
         bool, typer.Option("--publish", help="Keep what each sampler reached in --results.")
@@ -64,5 +65,5 @@ def svgd(
     from adac.experiments.suites import parse_seeds
     from adac.experiments.svgd_figure import run
 
-    for path in run(out, parse_seeds(seeds), steps, results if publish else None):
+    for path in run(out, parse_seeds(seeds), steps, results if publish else None, particles):
         print(path)

@@ -6,7 +6,7 @@ learned density can be held against exp(Q / β), which SVGD's fixed point is for
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ Q = Callable[[Array], Array]  # a [..., 1] → [...]
 
 BETAS = (0.1, 0.3, 1.0, 2.0)
 STEPS = 2_000
+PARTICLES = 32  # K of both forms, unless asked for another
 STATES = 8  # independent sets of K particles in one step
 SAMPLES = 4_000  # of the trained sampler
 GRID = np.linspace(-1.0, 1.0, 201)
@@ -49,8 +50,8 @@ def bimodal_q(a: Array) -> Array:
 
 TARGETS: dict[str, Q] = {"one mode": gaussian_q, "two modes": bimodal_q}
 FORMS: dict[str, Analogous] = {
-    "paper": Analogous.paper(),
-    "pre-squash": Analogous(normalise_score=False),
+    "paper": Analogous.paper(particles=PARTICLES),
+    "pre-squash": Analogous(particles=PARTICLES, normalise_score=False),
 }
 TITLES = {
     "paper": "the paper's: particles in the action space, fixed σ = d/K",
@@ -134,9 +135,10 @@ def measure(form: str, target: str, beta: float, seed: int, samples: Floats) -> 
     return Curve(form, target, beta, seed, samples, entropy, divergence)
 
 
-def study(seed: int, steps: int) -> list[Curve]:
+def study(seed: int, steps: int, particles: int) -> list[Curve]:
     curves = []
-    for form, explorer in FORMS.items():
+    for form, literal in FORMS.items():
+        explorer = replace(literal, particles=particles)
         for target, q in TARGETS.items():
             # One seed for all: the samplers of a panel start alike and differ in β alone.
             samples = train(Sampler(explorer, q), steps, jnp.array(BETAS), seed)
@@ -214,16 +216,21 @@ def by_beta(curves: Sequence[Curve]) -> dict[float, list[Curve]]:
 
 
 def run(
-    out: Path, seeds: Sequence[int] = (0,), steps: int = STEPS, results: Path | None = None
+    out: Path,
+    seeds: Sequence[int] = (0,),
+    steps: int = STEPS,
+    results: Path | None = None,
+    particles: int = PARTICLES,
 ) -> list[Path]:
     """Train all samplers, print what they reached, write svgd.csv, svgd.png and svgd.svg."""
-    if steps < 1 or not all(0 <= seed < 2**31 for seed in seeds):
-        raise UserError("steps must be at least 1 and seeds between 0 and 2³¹ − 1")
+    if min(steps, particles) < 1 or not all(0 <= seed < 2**31 for seed in seeds):
+        raise UserError("steps and particles must be at least 1, seeds between 0 and 2³¹ − 1")
     out.mkdir(parents=True, exist_ok=True)
-    curves = [curve for seed in seeds for curve in study(seed, steps)]
+    curves = [curve for seed in seeds for curve in study(seed, steps, particles)]
     _print_table(curves)
     write_csv(curves, out / "svgd.csv")
-    kept = [] if results is None else [write_summary(curves, results / "svgd" / "svgd.csv")]
+    name = "svgd.csv" if particles == PARTICLES else f"svgd-{particles}.csv"
+    kept = [] if results is None else [write_summary(curves, results / "svgd" / name)]
     return [*draw(curves, out), out / "svgd.csv", *kept]
 
 
