@@ -13,7 +13,7 @@ EXTRAS := classic mujoco box2d pybullet plot video tensorboard wandb experiments
 demo: .venv/.ready
 	rm -rf demo
 	$(BIN)/adac train adac/PendulumSparse-v0 --agent adac-td3 --steps 30000 \
-		--set particles=8 --eval-every 1000 --eval-episodes 30 --stop-return 1700 --out demo/run
+		--eval-every 1000 --eval-episodes 30 --stop-return 1700 --out demo/run
 	$(BIN)/adac plot demo/run -o demo/learning-curve.png
 	$(BIN)/adac eval demo/run --episodes 3 --video demo/pendulum.mp4
 
