@@ -1,4 +1,8 @@
-"""The named agents, each a value; settings are the paper's where it states them (Appendix D)."""
+"""The named agents, each a value.
+
+Settings are the paper's where it states them (Appendix D), but for the explorer of `adac-td3`:
+its numbers are what our own ablation decided (docs/results.md).
+"""
 
 import dataclasses
 import difflib
