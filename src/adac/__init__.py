@@ -18,6 +18,7 @@ from adac.explorers import (
     OrnsteinUhlenbeck,
     OwnPolicy,
 )
+from adac.intrinsic import Rnd, Vime
 from adac.learner import Learner
 from adac.networks import Networks
 from adac.presets import make as make_agent
@@ -39,8 +40,10 @@ __all__ = [
     "Networks",
     "OrnsteinUhlenbeck",
     "OwnPolicy",
+    "Rnd",
     "RunError",
     "UserError",
+    "Vime",
     "act",
     "greedy",
     "init",
