@@ -80,3 +80,16 @@ def test_ages_count_from_the_latest() -> None:
     np.testing.assert_array_equal(replay.ages(np.arange(4)), [1, 0, 3, 2])
     replay.put_bonus(np.array([40.0, 50.0]))
     np.testing.assert_array_equal(replay.rows[:, 3], [40.0, 50.0, 2.0, 3.0])
+
+
+def test_a_slow_latent_is_slow_from_the_first_step_of_the_behaviour_policy() -> None:
+    """The warm-up ends within an episode, of which the first step was a random one."""
+    slow = tiny(TD3, Analogous(particles=4, latent_correlation=0.99), warmup=5)
+    learner = Learner("Pendulum-v1", slow)
+    seen = []
+    while learner.step < 60:
+        learner.advance()
+        seen.append(np.asarray(learner.memory)[0])
+    xi, rho = np.array(seen)[5:, :-1], np.array(seen)[5:, -1]
+    assert rho == pytest.approx(0.99)
+    assert np.linalg.norm(np.diff(xi, axis=0), axis=1).mean() < 0.2 * np.linalg.norm(xi[0])

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 from adac.errors import RunError, UserError
-from adac.world import World, check_spaces, episode_seed
+from adac.world import EVALUATION, World, check_spaces, episode_seed
 
 
 class Counter(gymnasium.Env[Any, Any]):
@@ -116,3 +116,16 @@ class Odd(Counter):
 def test_what_can_not_be_learned_on_is_refused(env: Odd, words: str) -> None:
     with pytest.raises(UserError, match=words):
         World([env], "Odd", 0)
+
+
+def test_no_environment_plays_an_episode_of_an_evaluation() -> None:
+    """NumPy pads short seeds with zeros: (s, 1, 5) and (s, 1, 5, 0) are one."""
+    assert episode_seed(0, EVALUATION, 5) == episode_seed(0, EVALUATION, 5, 0)
+    many = world(*(Counter(1) for _ in range(4)))
+    trained = set()
+    for _ in range(20):
+        trained |= {env.unwrapped.seed_seen for env in many.vector.envs}
+        many.step(np.zeros((4, 2), np.float32))
+    assert len(trained) == 80
+    evaluated = {episode_seed(0, EVALUATION, salt, n) for salt in range(20) for n in range(10)}
+    assert not trained & evaluated

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac.errors import RunError, UserError, missing_extra
-from adac.world import Env, check_spaces, episode_seed
+from adac.world import EVALUATION, Env, check_spaces, episode_seed
 
 Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # obs [n, o] → action [n, d]
 SIDE_BY_SIDE = 10  # environments at most; one call of the policy costs more than most steps
-EVALUATION = 1  # the domain of evaluation seeds, apart from training's
 
 
 class Evaluation(NamedTuple):

@@ -104,9 +104,10 @@ class Loop:
         number = np.int32(self.step)
         if self.step < self.agent.warmup:
             return self.live.steps.random(len(obs), self.keys[WARMUP], number)
-        drawn, self.memory = self.live.act(
-            obs, self.memory, self.world.first, self.keys[ACT], number
-        )
+        first = self.world.first
+        if self.step - self.world.num_envs < self.agent.warmup:
+            first = np.ones_like(first)  # μ begins here, wherever the episode is
+        drawn, self.memory = self.live.act(obs, self.memory, first, self.keys[ACT], number)
         return drawn
 
     def _finite_action(self, drawn: Any) -> Floats:

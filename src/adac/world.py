@@ -79,6 +79,9 @@ def _brief(space: gymnasium.Space[Any]) -> str:
     return f"in a {type(space).__name__}{shape}"
 
 
+EVALUATION = 1  # the domain of evaluation's seeds: no environment of a World has this number
+
+
 def episode_seed(*numbers: int) -> int:
     """A seed from the run's seed and what it is for; 31 bits, because simulators want an int."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> 1)
@@ -121,7 +124,11 @@ class World:
         self.obs = self._checked("observation", obs)
 
     def _seeds(self) -> list[int | None]:
-        return [episode_seed(self.seed, i, int(n)) for i, n in enumerate(self.episodes)]
+        return [self._seed(i) for i in range(self.num_envs)]
+
+    def _seed(self, i: int) -> int:
+        place = i if i < EVALUATION else i + 1
+        return episode_seed(self.seed, place, int(self.episodes[i]))
 
     def step(self, action: Floats) -> Step:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
@@ -185,7 +192,7 @@ class World:
 
     def _replay(self, i: int) -> Floats:
         env = self.vector.envs[i]
-        obs, _ = env.reset(seed=episode_seed(self.seed, i, int(self.episodes[i])))
+        obs, _ = env.reset(seed=self._seed(i))
         for action in self.actions[i]:
             obs, *_ = env.step(action)
         return np.asarray(obs, np.float32)
