@@ -196,3 +196,13 @@ def test_saving_needs_the_memory_of_a_segment_not_of_the_buffer(tmp_path: Path) 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < buffer.rows.nbytes / 8
+
+
+def test_who_saves_at_an_earlier_step_means_that_one(tmp_path: Path) -> None:
+    """By the number alone the new state would lose to an old one, or be deleted at once."""
+    for step in (200, 300):
+        Store(tmp_path).save(step, state(1.0), {}, None)
+    Store(tmp_path).save(100, state(2.0), {}, None)
+    contents = Store(tmp_path).load(None)
+    assert (contents.step, contents.arrays["x"][0]) == (100, 2.0)
+    assert Store(tmp_path).last_step() == 100

@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 
-from adac.cli import expand_settings, main
+from adac.cli import _fresh_folder, expand_settings, main
+from adac.errors import RunError
 from adac.evaluate import Video
 from adac.learner import Learner
+from adac.logs import Table
+from adac.plots import gather
 
 TINY = [
     "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",
@@ -318,3 +321,40 @@ def test_a_film_needs_a_task_that_renders(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not render"):
         film.add(None)
     film.close()
+
+
+def test_a_plot_tells_settings_apart_and_counts_a_seed_once(tmp_path: Path) -> None:
+    settings = [("a", "4", "0"), ("b", "4", "1"), ("c", "2", "0")]
+    for name, particles, seed in settings:
+        words = ["--set", f"particles={particles}", "--seed", seed, "--out", tmp_path / name]
+        assert adac("train", ENV, "--steps", "100", *TINY, *words) == 0
+    folders = [tmp_path / name for name, *_ in settings]
+    with pytest.warns(UserWarning, match="drawn once"):
+        lines = gather([*folders, tmp_path / "a"], None)[ENV]
+    found = {label: len(curve.values) for label, curve in lines.items()}
+    assert found == {"adac-td3 (particles=4)": 2, "adac-td3 (particles=2)": 1}
+
+
+def test_a_folder_of_its_own_is_taken_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [_fresh_folder("adac/X-v0", "td3", 0).name for _ in range(3)]
+    assert names == ["X-v0-td3-s0", "X-v0-td3-s0-2", "X-v0-td3-s0-3"]
+
+
+def test_a_table_that_can_not_be_written_anew_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.csv"
+    table = Table(path, ("step", "value"), 0)
+    table.add({"step": 5, "value": 1})
+    table.close()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="No space left"):
+        Table(path, ("step", "value"), 9)
+    assert rows(path) == [{"step": "5", "value": "1"}]

@@ -17,7 +17,10 @@ from gymnasium.envs.classic_control import PendulumEnv
 
 import adac
 from adac.checkpoint import Store
+from adac.cli import main
+from adac.errors import UserError
 from adac.learner import Learner
+from adac.runs import locked
 
 TINY = {
     "actor_hidden": "16,16",
@@ -179,3 +182,74 @@ def test_a_checkpoint_of_another_version_is_refused_in_a_sentence(
     learner.save(tmp_path)
     with pytest.raises(adac.UserError, match="no 'collected': another version"):
         Learner.load(tmp_path)
+
+
+def test_a_run_killed_before_its_first_checkpoint_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    plan = {"checkpoint_every": 1_000, "eval_every": 100, "eval_episodes": 1}
+
+    def start() -> Learner:
+        return Learner("adac/PendulumSparse-v0", "adac-td3", overrides=TINY_LATENT)
+
+    class Kill(BaseException):
+        pass
+
+    def kill(learner: Learner) -> None:
+        if learner.step == 150:
+            raise Kill
+
+    whole = start().learn(300, out=tmp_path / "whole", **plan)
+    with pytest.raises(Kill):
+        start().learn(300, out=tmp_path / "killed", callback=kill, **plan)
+    assert cli("resume", tmp_path / "killed") == 0
+    assert_same(whole, Learner.load(tmp_path / "killed"))
+    one, other = (
+        rows(tmp_path / n / "evaluations.csv", "wall_seconds") for n in ("whole", "killed")
+    )
+    assert one == other
+
+
+def test_resume_anneals_over_the_horizon_that_was_named(tmp_path: Path) -> None:
+    def start() -> Learner:
+        return Learner("adac/PendulumSparse-v0", "adac-td3", overrides=TINY_LATENT)
+
+    whole = start().learn(300, horizon=1_000, out=tmp_path / "whole")
+    plan = {"horizon": 1_000, "out": tmp_path / "part"}
+    start().learn(300, callback=lambda learner: learner.step < 150, **plan)
+    assert cli("resume", tmp_path / "part") == 0
+    assert_same(whole, Learner.load(tmp_path / "part"))
+
+
+def test_a_new_run_does_not_overwrite_one_that_is_there(tmp_path: Path) -> None:
+    Learner("Pendulum-v1", "td3", overrides=TINY).learn(80, out=tmp_path)
+    with pytest.raises(UserError, match="already holds a run of 80 steps"):
+        Learner("Pendulum-v1", "td3", overrides=TINY).learn(10, out=tmp_path)
+    assert Learner.load(tmp_path).learn(10, out=tmp_path).step == 90
+
+
+def test_a_folder_is_never_believed_about_what_to_import(tmp_path: Path) -> None:
+    """`module:Id` is Gymnasium's way to import a module; a stranger's folder could name any."""
+    Learner("Pendulum-v1", "td3", overrides=TINY).learn(5).save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["env"] = "antigravity_of_a_stranger:Pendulum-v1"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="--import antigravity_of_a_stranger"):
+        Learner.load(tmp_path)
+    config["env"] = "this:Pendulum-v1"  # harmless, and not imported by anything else
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert "this" not in sys.modules
+    assert cli("eval", tmp_path, "--episodes", "1", "--import", "this") == 0
+
+
+def test_two_processes_never_write_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Learner("Pendulum-v1", "td3", overrides=TINY).learn(5, out=tmp_path)
+    with locked(tmp_path):
+        assert cli("resume", tmp_path, "--steps", "10") != 0
+    assert "another process is at the run" in capsys.readouterr().err
+
+
+def cli(*words: str | Path) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return int(stopped.value.code or 0)

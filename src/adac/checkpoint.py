@@ -82,6 +82,7 @@ class Store:
         whole = {"body": body, "crc": zlib.crc32(text.encode())}
         self._write(f"step-{step:012d}.json", json.dumps(whole, sort_keys=True).encode())
         _sync_folder(self.folder)
+        self._abandon_after(step)
         self._clean()
 
     def _segment(self, name: str, rows: NDArray[np.float32]) -> File:
@@ -95,6 +96,16 @@ class Store:
             os.fsync(file.fileno())
         os.replace(beside, self.folder / name)
         return File(name, len(data), zlib.crc32(data))
+
+    def _abandon_after(self, step: int) -> None:
+        """Who saves at an earlier step than the folder has seen means that one from now on."""
+        for path in self._manifests():
+            if _step_of(path) > step:
+                path.unlink(missing_ok=True)
+
+    def last_step(self) -> int | None:
+        """Of the newest checkpoint, judged by the names alone."""
+        return max((_step_of(path) for path in self._manifests()), default=None)
 
     def _clean(self) -> None:
         """Delete what no kept manifest names; never what a good one needs."""
@@ -112,7 +123,7 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def _manifests(self) -> list[Path]:
-        return sorted(self.folder.glob("step-*.json"), reverse=True)
+        return sorted(self.folder.glob("step-*.json"), key=_step_of, reverse=True)
 
     def load(self, replay: Replay | None) -> Contents:
         """The newest good checkpoint; fills `replay` in place if there is one."""
@@ -160,6 +171,11 @@ class Store:
         if len(data) != file.size or zlib.crc32(data) != file.crc:
             raise DamagedError(f"{file.name} is not what was written")
         return data
+
+
+def _step_of(manifest: Path) -> int:
+    number = manifest.stem.removeprefix("step-")
+    return int(number) if number.isdigit() else -1
 
 
 class Manifest(NamedTuple):

@@ -1,5 +1,6 @@
 """The `adac` command."""
 
+import importlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import traceback
 import warnings
 from dataclasses import fields
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -44,6 +46,12 @@ def options(
 
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
+Module = Annotated[
+    str | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="That registers the task; a folder's word is not enough."
+    ),
+]
 Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
@@ -79,34 +87,36 @@ def train(
 ) -> None:
     """Train an agent on a task, into a run folder."""
     from adac.learner import Learner
+    from adac.runs import locked
 
     if steps < 1:
         raise UserError(f"steps must be at least 1, not {steps}")
     overrides = parse_settings(set_ or [])
-    folder = _fresh_folder(env, agent, seed) if out is None else out
-    if (folder / "config.json").exists():
-        raise UserError(
-            f"{folder} already holds a run: continue it with `adac resume {folder}`, "
-            "or choose another --out"
-        )
+    if out is not None:
+        _require_free(out)
     learner = Learner(env, agent, seed=seed, num_envs=num_envs, overrides=overrides)
-    _run(
-        learner,
-        steps,
-        folder,
-        tensorboard=tensorboard,
-        wandb=wandb,
-        eval_every=eval_every,
-        eval_episodes=eval_episodes,
-        checkpoint_every=checkpoint_every,
-        log_every=log_every,
-        stop_return=stop_return,
-    )
+    folder = _fresh_folder(env, agent, seed) if out is None else out
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, patience=0.0):
+        _require_free(folder)  # also of one that has begun since
+        _run(
+            learner,
+            steps,
+            folder,
+            tensorboard=tensorboard,
+            wandb=wandb,
+            eval_every=eval_every,
+            eval_episodes=eval_episodes,
+            checkpoint_every=checkpoint_every,
+            log_every=log_every,
+            stop_return=stop_return,
+        )
 
 
 @app.command()
 def resume(
     folder: RunFolder,
+    module: Module = None,
     steps: Annotated[
         int | None,
         typer.Option(help="Environment steps in total.", show_default="what the run was to take"),
@@ -116,19 +126,23 @@ def resume(
 ) -> None:
     """Continue an interrupted run, to the same bits as if it had never stopped."""
     from adac.learner import Learner
-    from adac.runs import read_config
+    from adac.runs import locked, read_config
     from adac.train import Schedule
 
     config = read_config(folder)
     total = steps if steps is not None else config.get("steps")
     if total is None:
         raise UserError(f"{folder} does not say how long to train: give --steps")
-    learner = Learner.load(folder)
-    if learner.step >= total:
-        print(f"{folder} is at step {learner.step:,} already; train on with --steps")
-        return
-    schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
-    _run(learner, total, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
+    _import(module)
+    with locked(folder, patience=0.0):
+        learner = Learner.load(folder)
+        if learner.step >= total:
+            print(f"{folder} is at step {learner.step:,} already; train on with --steps")
+            return
+        schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
+        horizon = config.get("horizon") if steps is None else None
+        options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
+        _run(learner, total, folder, **options, **schedule)
 
 
 class _Stop:
@@ -173,13 +187,34 @@ def _run(learner: Any, until: int, folder: Path, **options: Any) -> None:
         raise typer.Exit(128 + stop.signal)
 
 
+def _require_free(folder: Path) -> None:
+    if (folder / "config.json").exists():
+        raise UserError(
+            f"{folder} already holds a run: continue it with `adac resume {folder}`, "
+            "or choose another --out"
+        )
+
+
 def _fresh_folder(env: str, agent: str, seed: int) -> Path:
-    """runs/ENV-AGENT-sSEED, with a number behind it if that is taken."""
+    """runs/ENV-AGENT-sSEED, with a number behind it if that is taken; made, so it is taken now."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{env.split('/')[-1]}-{agent}-s{seed}")
-    folder, number = Path("runs") / name, 2
-    while folder.exists():
-        folder, number = Path("runs") / f"{name}-{number}", number + 1
+    for number in count(1):
+        folder = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue
     return folder
+
+
+def _import(module: str | None) -> None:
+    if module is None:
+        return
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f"--import {module} failed: {error}") from None
 
 
 def parse_settings(items: list[str]) -> dict[str, str]:
@@ -195,6 +230,7 @@ def parse_settings(items: list[str]) -> dict[str, str]:
 @app.command("eval")
 def evaluate(
     folder: RunFolder,
+    module: Module = None,
     episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
     seed: Annotated[
         int | None, typer.Option(help="Of the episodes.", show_default="the run's")
@@ -209,6 +245,7 @@ def evaluate(
     from adac.evaluate import evaluate as run_episodes
     from adac.learner import Learner
 
+    _import(module)
     learner = Learner.load(folder, with_replay=False)
     env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
     film = Video(video, env) if video else None

@@ -185,9 +185,13 @@ class Learner(Loop):
 
     def store_in(self, folder: Path) -> Store:
         """The folder's checkpoints; segments already there are not written again."""
-        if self._store is None or self._store.folder != folder / "checkpoint":
+        if self._store is None or not self.stored_in(folder):
             self._store = Store(folder / "checkpoint")
         return self._store
+
+    def stored_in(self, folder: Path) -> bool:
+        """Whether it was loaded from this folder, or saved there before."""
+        return self._store is not None and self._store.folder == folder / "checkpoint"
 
     def save_to(self, store: Store) -> None:
         self._require_finite()
@@ -231,6 +235,8 @@ class Learner(Loop):
         """The run as it was saved; `env` and `agent` only where the folder can not name them."""
         folder = Path(folder)
         config = read_config(folder)
+        if env is None:
+            envs.require_imported(config["env"], folder)
         learner = cls(
             env if env is not None else config["env"],
             agent if agent is not None else settings.from_json(config["agent"]),

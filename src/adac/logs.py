@@ -2,18 +2,20 @@
 
 import contextlib
 import csv
+import io
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from adac.errors import RunError, missing_extra
+from adac.runs import write_whole
 
 EVALUATION_COLUMNS = (
     "step", "mean_return", "std_return", "episodes", "wall_seconds",
@@ -28,12 +30,19 @@ class Table:
 
     def __init__(self, path: Path, columns: Sequence[str], step: int):
         self.path, self.columns = path, list(columns)
-        kept = [row for row in read_table(path) if int(row["step"]) <= step]
-        self._file = open(path, "w", newline="")  # noqa: SIM115 (lives as long as the run)
-        self._writer = csv.DictWriter(self._file, self.columns, restval="", extrasaction="ignore")
-        self._writer.writeheader()
-        self._writer.writerows(kept)
-        self._file.flush()
+        text = io.StringIO(newline="")
+        kept = self._writer_to(text)
+        kept.writeheader()
+        kept.writerows(row for row in read_table(path) if int(row["step"]) <= step)
+        try:
+            write_whole(path, text.getvalue().encode())  # a kill here must not cost the past
+            self._file = open(path, "a", newline="")  # noqa: SIM115 (lives as long as the run)
+        except OSError as error:
+            raise RunError(f"{path} could not be written: {error.strerror}") from error
+        self._writer = self._writer_to(self._file)
+
+    def _writer_to(self, file: TextIO) -> "csv.DictWriter[str]":
+        return csv.DictWriter(file, self.columns, restval="", extrasaction="ignore")
 
     def add(self, row: Mapping[str, Any]) -> None:
         try:

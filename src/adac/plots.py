@@ -1,5 +1,6 @@
 """Learning curves of run folders: one panel a task, one line an agent, a band over seeds."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from adac.errors import UserError, missing_extra
 from adac.logs import read_table
-from adac.runs import read_config
+from adac.runs import distinct_labels, read_config, same_bits
 
 # Okabe and Ito's colours, which also the colour-blind tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -53,16 +54,30 @@ def _figure_class() -> Any:
 
 
 def gather(folders: Sequence[Path], metric: str | None) -> dict[str, dict[str, Curve]]:
-    """{task: {agent: curve}}, from evaluations.csv, or from a column of metrics.csv."""
-    runs: dict[str, dict[str, list[dict[int, float]]]] = {}
+    """{task: {label: curve}}, from evaluations.csv, or from a column of metrics.csv."""
+    tasks: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+    for folder, config in _once_each(folders):
+        tasks.setdefault(config["env"], []).append((folder, config))
+    panels: dict[str, dict[str, Curve]] = {}
+    for task, runs in tasks.items():
+        lines: dict[str, list[dict[int, float]]] = {}
+        labels = distinct_labels([config for _, config in runs])
+        for label, (folder, _) in zip(labels, runs, strict=True):
+            lines.setdefault(label, []).append(_series(folder, metric))
+        panels[task] = {label: _curve(series) for label, series in lines.items()}
+    return panels
+
+
+def _once_each(folders: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
+    kept: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in folders:
         config = read_config(folder)
-        series = _series(folder, metric)
-        runs.setdefault(config["env"], {}).setdefault(config["agent_name"], []).append(series)
-    return {
-        task: {agent: _curve(series) for agent, series in agents.items()}
-        for task, agents in runs.items()
-    }
+        other, _ = kept.setdefault(same_bits(config), (folder, config))
+        if other is not folder:
+            warnings.warn(
+                f"{other} and {folder} are the same agent, task and seed: drawn once", stacklevel=2
+            )
+    return list(kept.values())
 
 
 def _series(folder: Path, metric: str | None) -> dict[int, float]:

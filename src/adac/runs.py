@@ -1,12 +1,18 @@
-"""Run folders: config.json, metrics.csv, evaluations.csv, checkpoint/."""
+"""Run folders: config.json, metrics.csv, evaluations.csv, checkpoint/; what tells them apart."""
 
+import contextlib
 import importlib.metadata
 import json
+import os
 import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adac.errors import UserError
+from adac.errors import RunError, UserError
+
+Config = Mapping[str, Any]
 
 
 def versions() -> dict[str, str]:
@@ -22,9 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    beside = folder / "config.json.tmp"
-    beside.write_text(json.dumps(config, indent=2) + "\n")
-    beside.replace(folder / "config.json")
+    write_whole(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -40,3 +44,81 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return config
+
+
+def label_of(config: Config) -> str:
+    """Its line in a legend."""
+    return str(config.get("label") or config["agent_name"])
+
+
+def same_bits(config: Config) -> str:
+    """Runs that agree in this end in the same bits: a second one is not a second seed."""
+    facts = (config["env"], label_of(config), config["seed"], _settings(config))
+    return json.dumps(facts, sort_keys=True)
+
+
+def distinct_labels(configs: Sequence[Config]) -> list[str]:
+    """Labels of one task's runs, with what differs behind them where one name hides two agents."""
+    labels, flat = [label_of(config) for config in configs], [_settings(c) for c in configs]
+    differing = {label: _differing(labels, flat, label) for label in set(labels)}
+    distinct = []
+    for label, settings in zip(labels, flat, strict=True):
+        extra = [f"{k.rsplit('.', 1)[-1]}={settings.get(k)}" for k in differing[label]]
+        distinct.append(f"{label} ({', '.join(extra)})" if extra else label)
+    return distinct
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """All that a run's result depends on but task and seed, flat."""
+    own = {name: config.get(name) for name in ("num_envs", "steps")}
+    return flatten(config["agent"]) | flatten(config["env_kwargs"], "env_kwargs.") | own
+
+
+def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str) -> list[str]:
+    peers = [settings for name, settings in zip(labels, flat, strict=True) if name == label]
+    keys = sorted({key for settings in peers for key in settings})
+    return [key for key in keys if len({json.dumps(p.get(key)) for p in peers}) > 1]
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as {"explorer.particles": 32, …}; values are plain or lists."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """All of it or nothing, whenever the power goes."""
+    beside = path.with_name(f"{path.name}.tmp")
+    with open(beside, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+@contextlib.contextmanager
+def locked(folder: Path, what: str = "run", patience: float = 60.0) -> Iterator[None]:
+    """One process a folder at a time; `patience` in seconds, for one that is about to end."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    with open(folder / ".lock", "a+") as file:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= end:
+                    raise RunError(f"another process is at the {what} in {folder}") from None
+                time.sleep(0.2)
+        file.truncate(0)
+        print(os.getpid(), file=file, flush=True)  # so that a person can find the process
+        yield

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adac.checkpoint import Store
 from adac.errors import UserError
 from adac.learner import Learner
 from adac.logs import (
@@ -105,17 +106,31 @@ def train(
         raise UserError(f"the run is at step {learner.step} already, past {until}")
     learner.horizon = max(until if horizon is None else horizon, 1)
     folder = None if out is None else Path(out)
-    if folder is None and (tensorboard or wandb or schedule.get("checkpoint_every")):
+    if folder is not None:
+        _require_own(folder, learner)
+    elif tensorboard or wandb or schedule.get("checkpoint_every"):
         raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")
     with contextlib.ExitStack() as stack:
         run = _Run(learner, Schedule(**schedule), folder)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
+            run.begin()
             run.recorder = Recorder(learner, folder, tensorboard=tensorboard, wandb=wandb)
             stack.callback(run.recorder.close)
-            write_config(folder, learner.config() | {"steps": until} | schedule)
+            plan = {"steps": until, "horizon": learner.horizon}
+            write_config(folder, learner.config() | plan | schedule)
         run.display = stack.enter_context(display(learner.step, until, wanted=progress_bar))
         return run.go(until, stop, callback)
+
+
+def _require_own(folder: Path, learner: Learner) -> None:
+    """A run that somebody has paid for is not overwritten by one that begins anew."""
+    store = Store(folder / "checkpoint")
+    if (store.last_step() or 0) > learner.step and not learner.stored_in(folder):
+        raise UserError(
+            f"{folder} already holds a run of {store.last_step():,} steps: continue it with "
+            "Learner.load, or choose another folder"
+        )
 
 
 class _Run:
@@ -129,6 +144,11 @@ class _Run:
         self._saved = -1
         self._last_return: float | None = None
         self._enough = False
+
+    def begin(self) -> None:
+        """A first checkpoint, so that a kill at any moment leaves something to resume."""
+        if self.schedule.checkpoint_every and self.store and self.store.last_step() is None:
+            self._checkpoint()
 
     def go(
         self,

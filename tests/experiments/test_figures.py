@@ -1,6 +1,7 @@
 """Figures: the CSV holds what was put in; trial folders are read as they are; snapshots."""
 
 import csv
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,7 +172,8 @@ def test_unfinished_runs_are_drawn_alone_but_not_scored(tmp_path: Path) -> None:
     assert [run.seed for run in group.drawn] == ["0"]
     assert any("1 of 2 runs are unfinished" in note for note in found.notes)
     (tmp_path / "b" / "done.json").write_text("{}")
-    assert len(read_results(tmp_path).runs[0].returns) == 3
+    finished = read_results(tmp_path).groups["adac/PendulumSparse-v0"]["td3"]
+    assert finished.scores.tolist() == [3.0, 1.0]
 
 
 def test_a_copy_is_not_a_second_seed(tmp_path: Path) -> None:
@@ -252,3 +254,36 @@ def test_density_loses_no_mass_at_the_bounds() -> None:
     grid = np.linspace(-1, 1, 2001)
     for samples in (np.full(50, 1.0), np.linspace(-1, 1, 50)):
         assert np.trapezoid(snapshots.density(samples, grid), grid) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_what_is_left_out_of_a_table_stands_under_it(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a", [1.0, 2.0, 3.0], seed=0)
+    write_run(tmp_path / "runs" / "b", [1.0], seed=1)
+    with pytest.warns(UserWarning, match="1 of 2 runs are unfinished"):
+        draw("sparse", tmp_path / "runs", tmp_path)
+    assert "1 of 2 runs are unfinished" in (tmp_path / "sparse_table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("num_envs", 4), ("env_kwargs", {"gravity": 1.0}), ("steps", 200)]
+)
+def test_runs_that_differ_in_more_than_the_seed_are_not_pooled(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    write_run(tmp_path / "a", [1.0, 2.0, 3.0])
+    other = write_run(tmp_path / "b", [1.0, 2.0])
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {name: value}))
+    (other / "done.json").write_text("{}")
+    groups = read_results(tmp_path).groups["adac/PendulumSparse-v0"]
+    assert len(groups) == 2
+    assert {len(group.scores) for group in groups.values()} == {1}
+
+
+def test_a_run_that_stopped_at_its_return_is_finished(tmp_path: Path) -> None:
+    for name, enough in (("a", 2.0), ("b", 2.5)):
+        run = write_run(tmp_path / name, [1.0, 2.0], seed=ord(name))
+        config = json.loads((run / "config.json").read_text())
+        (run / "config.json").write_text(json.dumps(config | {"stop_return": enough}))
+    group = read_results(tmp_path).groups["adac/PendulumSparse-v0"]["td3"]
+    assert [run.seed for run in group.counted] == [str(ord("a"))]

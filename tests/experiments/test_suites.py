@@ -9,6 +9,8 @@ from adac import presets, settings
 from adac.errors import UserError
 from adac.experiments import ppo, suites
 from adac.experiments.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
+from adac.experiments.trials import make_trial
+from adac.train import Schedule
 
 
 def test_the_experiments_are_the_papers() -> None:
@@ -122,3 +124,15 @@ def test_ppo_without_its_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"adac\[bench\]"):
         ppo.override({})
+
+
+def test_a_sweep_may_end_its_trials_at_a_return(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace("steps = 1000", "steps = 1000\nstop_return = -90.5"))
+    assert {trial.schedule.stop_return for trial in trials(read_toml(path))} == {-90.5}
+
+
+def test_ppo_says_what_it_does_not_do() -> None:
+    plan = Schedule(eval_every=100, stop_return=1.0)
+    with pytest.raises(UserError, match="ppo has no stop_return"):
+        make_trial("Pendulum-v1", "ppo", 0, 100, schedule=plan)

@@ -19,11 +19,11 @@ from adac.experiments.trials import (
     checkpoint_step,
     execute,
     is_done,
-    locked,
     make_trial,
 )
 from adac.experiments.workers import Packer, Parcel, unpack
 from adac.logs import read_table
+from adac.runs import locked
 from adac.train import Schedule
 
 SMALL = {"actor_hidden": [16], "critic_hidden": [16], "batch_size": 16, "warmup": 100}

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -54,6 +55,23 @@ def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
                 f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
             ) from failure
         raise
+
+
+def import_module_of(task_id: str) -> None:
+    """Import the module of `module:Id`, as `make` would."""
+    module, colon, _ = task_id.partition(":")
+    if colon:
+        importlib.import_module(module)
+
+
+def require_imported(task_id: str, folder: Path) -> None:
+    """A folder may come from anybody: what it names is not imported at its word."""
+    module, colon, _ = task_id.partition(":")
+    if colon and module not in sys.modules:
+        raise UserError(
+            f"{folder} was trained on {task_id}, and loading a run imports no code by itself: say "
+            f"--import {module}, or in Python `import {module}` first"
+        )
 
 
 def _has_display() -> bool:

@@ -1,6 +1,7 @@
 """The paper's figures from trial folders: each as PNG, SVG, and a CSV of exactly what is drawn."""
 
 import csv
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,8 @@ def draw(name: str, folder: Path, out: Path, stem: str | None = None) -> list[Pa
     if name not in FIGURES:
         raise UserError(f"there is no figure '{name}'; there are {', '.join(FIGURES)}")
     results = read_results(folder)
+    for note in results.notes:
+        warnings.warn(note, stacklevel=2)
     sheet = Sheet(results, styles(results.labels))
     figure = FIGURES[name](sheet)
     out.mkdir(parents=True, exist_ok=True)
@@ -110,7 +113,7 @@ def _write_table(results: Results, stem: Path) -> list[Path]:
         return []
     beside = [stem.with_name(f"{stem.name}_table{suffix}") for suffix in (".csv", ".md")]
     tables.write_csv(table, results, beside[0])
-    beside[1].write_text(tables.markdown(table))
+    beside[1].write_text(tables.markdown(table, results.notes))
     return beside
 
 

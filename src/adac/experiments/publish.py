@@ -7,7 +7,8 @@ from pathlib import Path
 
 from adac.errors import UserError
 from adac.experiments.snapshots import FILE as SNAPSHOTS
-from adac.experiments.trials import DONE, is_done, write_whole
+from adac.experiments.trials import DONE, is_done
+from adac.runs import write_whole
 
 ROWS = 200  # of metrics.csv that are kept, evenly over the run
 WHOLE = ("config.json", "evaluations.csv", DONE)

@@ -21,11 +21,12 @@ from adac.errors import UserError
 from adac.experiments import statistics, tables
 from adac.experiments.paper_numbers import STEPS as PAPER_STEPS
 from adac.experiments.paper_numbers import TRIALS as PAPER_TRIALS
-from adac.experiments.results import Group, Results, Run, flatten, read_results, thin
+from adac.experiments.results import Group, Results, Run, read_results, thin
 from adac.experiments.snapshots import GRID, density, read_snapshots, state_name
 from adac.experiments.statistics import Interval, Marks, Moments
 from adac.experiments.tables import Table
 from adac.plots import COLOURS
+from adac.runs import flatten
 
 POINTS = 250  # of one curve in the page, at most
 SNAPSHOT_RUNS = 12  # in the page, at most

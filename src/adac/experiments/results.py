@@ -1,7 +1,6 @@
 """Reading trial folders: runs with their scores and curves, grouped by task and label."""
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from adac.errors import UserError
 from adac.experiments.statistics import Scores, final_score
 from adac.logs import read_table
 from adac.plots import Curve
-from adac.runs import read_config
+from adac.runs import distinct_labels, label_of, read_config, same_bits
 
 Series = dict[int, float]  # step → value
 
@@ -138,7 +137,9 @@ def read_results(folder: Path) -> Results:
     runs = _once_each(runs, folder, notes)
     groups: dict[str, dict[str, Group]] = {}
     for env, members in _by_env(sorted(runs, key=_place)).items():
-        for run, label in zip(members, _distinct_labels(members), strict=True):
+        for run, label in zip(
+            members, distinct_labels([run.config for run in members]), strict=True
+        ):
             group = groups.setdefault(env, {}).setdefault(label, Group(env, label))
             group.runs.append(run)
     return Results(folder, groups, notes + _unfinished(groups))
@@ -149,17 +150,23 @@ def read_run(folder: Path) -> Run:
     if not isinstance(config["agent"], dict):
         raise UserError("config.json does not describe an agent")
     evaluations = _columns(folder / "evaluations.csv")
-    last = max(evaluations.get("mean_return", {}), default=0)
-    steps = config.get("steps")
-    whole = not isinstance(steps, int) or last >= steps
     return Run(
         folder=folder,
         config=config,
-        label=str(config.get("label") or config["agent_name"]),
+        label=label_of(config),
         evaluations=evaluations,
         metrics=_columns(folder / "metrics.csv"),
-        finished=whole or (folder / "done.json").is_file(),
+        finished=_ended(config, evaluations.get("mean_return", {}))
+        or (folder / "done.json").is_file(),
     )
+
+
+def _ended(config: dict[str, Any], returns: Series) -> bool:
+    """Whether the run took all its steps, or returned what it was to stop at."""
+    last, steps, enough = max(returns, default=0), config.get("steps"), config.get("stop_return")
+    if not isinstance(steps, int) or last >= steps:
+        return True
+    return isinstance(enough, int | float) and returns.get(last, -math.inf) >= enough
 
 
 def _columns(path: Path) -> dict[str, Series]:
@@ -210,50 +217,18 @@ def _natural(text: str) -> list[tuple[float, str]]:
     return [(float(part), "") if i % 2 else (-1.0, part) for i, part in enumerate(parts)]
 
 
-def _identity(run: Run) -> tuple[str, str, str, str]:
-    return run.env, run.label, run.seed, json.dumps(run.config["agent"], sort_keys=True)
-
-
 def _once_each(runs: Sequence[Run], root: Path, notes: list[str]) -> list[Run]:
     """The same settings and seed give the same bits: a second copy is not a second seed."""
-    kept: dict[tuple[str, str, str, str], Run] = {}
+    kept: dict[str, Run] = {}
     for run in runs:
-        other = kept.setdefault(_identity(run), run)
+        identity = same_bits(run.config)
+        other = kept.setdefault(identity, run)
         if other is run:
             continue
-        longer = max(other, run, key=lambda r: r.last_step)
-        kept[_identity(run)] = longer
+        kept[identity] = max(other, run, key=lambda r: r.last_step)
         pair = f"{_name(other.folder, root)} and {_name(run.folder, root)}"
         notes.append(f"{pair} are the same agent, task and seed: counted once")
     return list(kept.values())
-
-
-def _distinct_labels(runs: Sequence[Run]) -> list[str]:
-    """Labels of one task's runs, with what differs behind them where one name hides two agents."""
-    flat = [flatten(run.config["agent"]) for run in runs]
-    differing = {label: _differing(runs, flat, label) for label in {run.label for run in runs}}
-    labels = []
-    for run, settings in zip(runs, flat, strict=True):
-        extra = [f"{k.rsplit('.', 1)[-1]}={settings.get(k)}" for k in differing[run.label]]
-        labels.append(f"{run.label} ({', '.join(extra)})" if extra else run.label)
-    return labels
-
-
-def _differing(runs: Sequence[Run], flat: Sequence[dict[str, Any]], label: str) -> list[str]:
-    peers = [f for run, f in zip(runs, flat, strict=True) if run.label == label]
-    keys = sorted({key for settings in peers for key in settings})
-    return [key for key in keys if len({json.dumps(p.get(key)) for p in peers}) > 1]
-
-
-def flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as {"explorer.particles": 32, …}; values are plain or lists."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
 
 
 def _unfinished(groups: dict[str, dict[str, Group]]) -> list[str]:

@@ -243,7 +243,7 @@ _SCHEDULE = tuple(f.name for f in dataclasses.fields(Schedule))
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "title": str, "tasks": list, "agents": list, "seeds": (int, list),
     "steps": (int, dict), "num_envs": int, "settings": dict, "variants": list,
-    **dict.fromkeys(_SCHEDULE, int),
+    **dict.fromkeys(_SCHEDULE, int), "stop_return": (int, float),
 }  # fmt: skip
 
 

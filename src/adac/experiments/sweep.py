@@ -27,7 +27,6 @@ from adac.experiments.trials import (
     checkpoint_step,
     is_done,
     last_return,
-    locked,
     read_done,
 )
 from adac.experiments.workers import (
@@ -43,6 +42,7 @@ from adac.experiments.workers import (
     work,
 )
 from adac.logs import duration
+from adac.runs import locked
 
 ATTEMPTS = 2
 POLL_SECONDS = 0.5

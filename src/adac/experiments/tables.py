@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,7 +159,7 @@ def cell_text(moments: Moments, marks: Marks, form: Callable[[float], str] = num
     return (f"**{text}**" if marks.bold else text) + spread
 
 
-def markdown(table: Table) -> str:
+def markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """Ours, and under each of our numbers the paper's where it has one."""
     lines = [
         "| task | " + " | ".join(table.columns) + " |",
@@ -175,8 +175,8 @@ def markdown(table: Table) -> str:
         pooled = [_interval(table.aggregate[c]) for c in table.columns]
         lines.append("| IQM, normalised | " + " | ".join(pooled) + " |")
     pairs = [f"- P({a} beats {b}) = {_interval(i)}" for a, b, i, _ in table.pairs]
-    notes = [f"- {warning}" for warning in table.warnings]
-    return "\n".join([*lines, "", *pairs, *notes]).strip() + "\n"
+    said = [f"- {text}" for text in (*notes, *table.warnings)]
+    return "\n".join([*lines, "", *pairs, *said]).strip() + "\n"
 
 
 def _own(cell: Cell | None) -> str:

@@ -4,26 +4,25 @@ A trial's folder is an ordinary run folder. `done.json` appears in it last, so t
 that file is a finished trial, and any other one is continued from its checkpoint.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adac import presets, settings
-from adac.errors import RunError, UserError
+from adac import envs, presets, settings
+from adac.checkpoint import Store
+from adac.errors import UserError
 from adac.experiments import ppo
 from adac.experiments.machine import commit, machine
 from adac.experiments.snapshots import snapshots_at
 from adac.learner import Learner
 from adac.logs import read_table
-from adac.runs import versions
+from adac.runs import locked, versions, write_whole
 from adac.train import Schedule, train
 
 DONE = "done.json"
@@ -94,6 +93,8 @@ def make_trial(
 ) -> Trial:
     """A trial of a named agent; `overrides` are settings by name, as in `adac train --set`."""
     if agent == ppo.NAME:
+        if schedule is not None and schedule.stop_return is not None:
+            raise UserError("ppo has no stop_return: leave it out, or leave ppo out")
         chosen = ppo.override(overrides or {})
     else:
         made = settings.override(presets.make(agent, task), overrides or {})
@@ -130,9 +131,8 @@ def last_return(folder: Path) -> float | None:
 
 
 def checkpoint_step(folder: Path) -> int:
-    """The step that a trial would continue from, judged by the names alone; 0: from the start."""
-    names = [path.stem for path in (folder / "checkpoint").glob("step-*.json")]
-    return max((int(name[5:]) for name in names if name[5:].isdigit()), default=0)
+    """The step that a trial would continue from; 0: from the start."""
+    return max(Store(folder / "checkpoint").last_step() or 0, 0)
 
 
 # -- running one ----------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def execute(
 ) -> None:
     """Run the trial into its folder: from its checkpoint if it has one, not at all if done."""
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with locked(folder, "trial"):  # a worker that outlives its driver is waited for
         if is_done(folder):
             return
         if trial.agent_name == ppo.NAME:
@@ -176,6 +176,7 @@ class _TrialLearner(Learner):
 
 def _learner(trial: Trial, folder: Path) -> Learner:
     if checkpoint_step(folder):
+        envs.import_module_of(trial.task)  # named by whoever runs the sweep, not by the folder
         learner = _TrialLearner.load(folder)
         assert isinstance(learner, _TrialLearner)
     else:
@@ -246,36 +247,3 @@ def _forget_replay(folder: Path) -> None:
     """A finished trial keeps its weights for `adac eval`, not its memory of gigabytes."""
     for path in (folder / "checkpoint").glob("replay-*"):
         path.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """All of it or nothing, whenever the power goes."""
-    beside = path.with_name(f"{path.name}.tmp")
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-@contextlib.contextmanager
-def locked(folder: Path, what: str = "trial", patience: float = 60.0) -> Iterator[None]:
-    """One process a folder: a worker that outlives its driver is waited for."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    with open(folder / ".lock", "a+") as file:
-        end = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() >= end:
-                    raise RunError(f"another process is at the {what} in {folder}") from None
-                time.sleep(0.2)
-        file.truncate(0)
-        print(os.getpid(), file=file, flush=True)  # so that a person can find the process
-        yield

@@ -17,7 +17,8 @@ from typing import Any
 
 from adac.errors import AdacError, RunError
 from adac.experiments.machine import scratch_folder
-from adac.experiments.trials import DONE, Trial, execute, write_whole
+from adac.experiments.trials import DONE, Trial, execute
+from adac.runs import write_whole
 
 # One thread a trial: the cores are taken by other trials. They must be set before JAX is imported.
 SINGLE_THREAD = {
