@@ -50,8 +50,8 @@ test: .venv/.atlas lint
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
 
-lock:
-	$(BIN)/python -m pip install --quiet pip-tools
+lock: .venv/.ready
+	$(BIN)/python -m pip install --quiet pip-tools==7.6.2
 	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
 		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --annotation-style=line \
 		$(addprefix --extra ,$(EXTRAS)) -o requirements.lock pyproject.toml

@@ -1,7 +1,7 @@
 """How fast adac trains, side by side with Stable-Baselines3 and SBX, in one run: `make bench`.
 
 python benchmarks/speed.py                        three rounds of everything, about 35 minutes
-python benchmarks/speed.py --only rate update     some measurements only
+python benchmarks/speed.py --only rate update --out /tmp/part    some measurements only
 python benchmarks/speed.py --report               results.md and results.png anew, nothing measured
 
 Every measurement is a process of its own, one at a time, adac's in the Python that runs this file
@@ -10,6 +10,7 @@ each other; the order turns round from one round to the next.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -29,6 +30,7 @@ PEERS_PYTHON = HERE.parent / ".venv-bench" / "bin" / "python"
 TASKS = ("Hopper-v5", "Pendulum-v1")
 MEASURES = ("rate", "update", "startup", "memory", "trials")
 LONGEST = 900  # seconds that one measurement may take
+FAILURES = (RuntimeError, OSError, subprocess.TimeoutExpired)
 
 Result = dict[str, Any]
 
@@ -169,13 +171,14 @@ def measure(settings: argparse.Namespace, keep: Callable[[Result], None]) -> Non
         runner = Runner(settings.seconds, Path(cache))
         for job in chosen:
             if job.measure == "startup" and not job.cold:
-                runner.run(job)  # fills the compilation cache, and the system's file cache
+                with contextlib.suppress(*FAILURES):  # told below, in the first round
+                    runner.run(job)  # fills the compilation cache, and the system's file cache
         for number in range(settings.rounds):
             for job in chosen if number % 2 == 0 else reversed(chosen):
                 busy = speed_report.Busy()
                 try:
                     result = runner.run(job)
-                except (RuntimeError, OSError, subprocess.TimeoutExpired) as failure:
+                except FAILURES as failure:
                     result = {"error": str(failure)}
                 others = round(busy.others(), 3)
                 print(f"round {number + 1}  {job.name:40s} {_brief(result)}", flush=True)
@@ -200,6 +203,9 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="from the results there are")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     settings = parser.parse_args()
+    partial = settings.match or len(settings.only) < len(MEASURES)
+    if partial and settings.out == HERE and not settings.report:
+        sys.exit("a part would overwrite the whole: give --out with --only or --match")
     raw = settings.out / RAW.name
     if not settings.report:
         if not PEERS_PYTHON.exists():

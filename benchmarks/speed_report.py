@@ -1,6 +1,7 @@
 """What speed.py found, as benchmarks/results.md and results.png: ratios, next to their targets."""
 
 import json
+import math
 import os
 import platform
 import resource
@@ -44,7 +45,8 @@ class Busy:
     def others(self) -> float:
         elapsed = time.monotonic() - self._began
         (all_then, own_then), (all_now, own_now) = self._then, self._both()
-        return max(0.0, (all_now - all_then - (own_now - own_then)) / elapsed)
+        taken = (all_now - all_then - (own_now - own_then)) / elapsed
+        return taken if math.isnan(taken) else max(0.0, taken)
 
     def _both(self) -> tuple[float, float]:
         """Of the whole machine, stolen time included, and of the processes that have ended here."""

@@ -16,6 +16,7 @@ from adac.agent import Agent, Batch
 from adac.bases import SAC, Base
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
 from adac.learner import Learner
+from adac.normalise import empty, normalise, observe
 from helpers import (
     ACTION,
     ADAC,
@@ -374,3 +375,93 @@ def test_an_interface_is_no_agent(kind: type) -> None:
 def test_analogous_needs_a_latent() -> None:
     with pytest.raises(ValueError, match="Analogous needs a latent: set latent to 16"):
         Agent(networks=dataclasses.replace(TINY, latent=0))
+
+
+# -- which rate, which critic, which observations ------------------------------------------------
+
+
+def test_every_learning_rate_moves_its_own_weights_only() -> None:
+    for name, still, moving in (
+        ("actor_lr", lambda s: s.actor.params, lambda s: s.critic.params),
+        ("critic_lr", lambda s: s.critic.params, lambda s: s.actor.params),
+        ("temperature_lr", lambda s: s.aux.log_alpha, lambda s: s.actor.params),
+    ):
+        base = dataclasses.replace(SAC(), **{name: 0.0})
+        agent = tiny(base, OwnPolicy(), networks=dataclasses.replace(TINY, latent=0))
+        before = start(agent)
+        after, _ = step(agent, before, random_batch())
+        assert_same_bits(still(before), still(after))
+        assert not unmoved(moving(before), moving(after))
+
+
+def test_td3_improves_on_its_first_critic_as_it_is_now() -> None:
+    agent, batch = tiny(TD3, GaussianNoise()), random_batch()
+    before = run(agent, start(agent), batches(20))
+    after, metrics = step(agent, before, batch)
+    value = after.critic.params[0][0](batch.obs, jnp.tanh(before.actor.params(batch.obs)))
+    np.testing.assert_allclose(metrics["actor_loss"], -value.mean(), rtol=1e-5)
+
+
+def test_sac_improves_on_the_lower_of_its_critics_as_they_are_now() -> None:
+    """One that values every action 100 lower decides alone."""
+    agent, batch = tiny(SAC(critic_lr=0.0), OwnPolicy()), random_batch()
+    state = start(agent)
+    ((first, second),) = state.critic.params
+    low = eqx.tree_at(lambda c: c.body[-1].bias, second, second.body[-1].bias - 100.0)
+    losses = {}
+    for name, members in {"same": (first, second), "low": (first, low)}.items():
+        critic = state.critic._replace(params=(members,))
+        _, metrics = step(agent, state._replace(critic=critic), batch)
+        losses[name] = float(metrics["actor_loss"])
+    assert losses["low"] - losses["same"] == pytest.approx(100.0, abs=1.0)
+
+
+def test_mu_learns_on_the_critic_as_it_is_now() -> None:
+    """The gradient that reaches μ's optimiser is that of the online critic, moved just before."""
+    agent, batch = tiny(TD3, SEPARATE), random_batch()
+    before = start(agent)
+    far = jax.tree.map(lambda leaf: 3.0 * leaf, before.critic.target)
+    one, _ = step(agent, before, batch)
+    other, _ = step(agent, before._replace(critic=before.critic._replace(target=far)), batch)
+    still = dataclasses.replace(agent, base=dataclasses.replace(TD3, critic_lr=0.0))
+    fixed, _ = step(still, before, batch)
+    far_fixed, _ = step(still, before._replace(critic=before.critic._replace(target=far)), batch)
+    assert_same_bits(fixed.behaviour, far_fixed.behaviour)  # the targets alone do not reach μ
+    assert unmoved(one.behaviour, other.behaviour) != list(leaves(one.behaviour))
+
+
+def test_whoever_normalises_sees_normalised_observations_everywhere() -> None:
+    agent = tiny(TD3, ADAC, normalise_obs=True)
+    plain = dataclasses.replace(agent, normalise_obs=False)
+    statistics = observe(empty(OBS), 5.0 + 3.0 * random_batch(7, 64).obs)
+    state = start(agent)._replace(statistics=statistics)
+    bare = state._replace(statistics=())
+    raw = random_batch(3)
+    batch = raw._replace(obs=5.0 + 3.0 * raw.obs, next_obs=5.0 + 3.0 * raw.next_obs)
+    seen = batch._replace(
+        obs=normalise(statistics, batch.obs), next_obs=normalise(statistics, batch.next_obs)
+    )
+    np.testing.assert_array_equal(
+        core.greedy(agent, state, batch.obs), core.greedy(plain, bare, seen.obs)
+    )
+    memory = agent.explorer.init_memory(BATCH, ACTION, TINY.latent)
+    first = jnp.ones(BATCH, bool)
+    np.testing.assert_array_equal(
+        core.act(agent, state, batch.obs, memory, first, jax.random.key(0))[0],
+        core.act(plain, bare, seen.obs, memory, first, jax.random.key(0))[0],
+    )
+    one, _ = step(agent, state, batch)
+    other, _ = step(plain, bare, seen)
+    np.testing.assert_allclose(
+        first_moment(one.critic.opts[0])[0][0].joint.first.weight,
+        first_moment(other.critic.opts[0])[0][0].joint.first.weight,
+        rtol=1e-4,
+        atol=1e-7,
+    )
+
+
+def test_the_learner_keeps_statistics_of_what_it_saw() -> None:
+    learner = Learner("Pendulum-v1", tiny(normalise_obs=True, warmup=5)).learn(50)
+    rows = learner.replay.rows[:50, :3]
+    np.testing.assert_allclose(learner.state.statistics.mean, rows.mean(0), rtol=1e-3)
+    assert float(learner.state.statistics.seen) == 50.0

@@ -101,7 +101,7 @@ def test_td3_target_is_smoothed_with_noise_of_its_own_in_each_row() -> None:
 
 
 def test_both_critics_of_adac_bootstrap_through_one_smoothed_action() -> None:
-    """Critic bounding: y′ − y is the bonus alone when the two target critics agree (Eq. 5)."""
+    """Critic bounding (Eq. 5): y′ − y is the bonus and γ times the target critics' gap."""
     bonus = np.array([0.5, 1.5, 2.5, 0.0])
     sizes = dataclasses.replace(linear_sizes(ROWS), latent=0)
     agent = linear(TD3, explorer=GaussianNoise(), intrinsic=MadeUp())
@@ -112,13 +112,18 @@ def test_both_critics_of_adac_bootstrap_through_one_smoothed_action() -> None:
         agent, explorer=Analogous(particles=2), networks=dataclasses.replace(sizes, latent=2)
     )
     template = start(agent, obs_dim=ROWS, action_dim=1)
-    streams = tuple(
-        tuple(linear_critic(c, *numbers) for c, numbers in zip(row, (ONE, OTHER), strict=True))
-        for row in template.critic.params
-    )
-    state = template._replace(critic=template.critic._replace(target=streams))
-    task, behaviour = td_targets(agent, state, batch(bonus))
-    np.testing.assert_allclose(behaviour - task, bonus, atol=1e-4)
+    for apart in (0.0, 2.0):
+        streams = tuple(
+            tuple(
+                linear_critic(c, obs, action, bias + apart * stream)
+                for c, (obs, action, bias) in zip(row, (ONE, OTHER), strict=True)
+            )
+            for stream, row in enumerate(template.critic.params)
+        )
+        state = template._replace(critic=template.critic._replace(target=streams))
+        task, behaviour = td_targets(agent, state, batch(bonus))
+        wanted = bonus + GAMMA * CONTINUES * apart
+        np.testing.assert_allclose(behaviour - task, wanted, atol=1e-4)
 
 
 def log_density(action: NDArray, mean: NDArray, log_std: float) -> NDArray:

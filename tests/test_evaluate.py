@@ -10,6 +10,7 @@ from adac import Learner
 from adac.errors import RunError
 from adac.evaluate import EVALUATION, SIDE_BY_SIDE, evaluate
 from adac.world import episode_seed
+from helpers import tiny
 
 LENGTHS = range(2, 30)
 
@@ -92,3 +93,14 @@ def test_a_learner_makes_its_lanes_once_and_the_caller_s_environment_plays_alone
     alone = Learner("Pendulum-v1", "ddpg", eval_env=own)
     np.testing.assert_allclose(alone.evaluate(2).returns, few.returns, rtol=1e-3)
     assert alone._eval_envs == []
+
+
+def test_predict_speaks_the_task_s_units() -> None:
+    learner = Learner("Pendulum-v1", tiny())
+    obs = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, -2.0]], np.float32)
+    pi, _ = learner.predict(obs, deterministic=True)
+    np.testing.assert_allclose(pi, 2.0 * learner.policy(obs), rtol=1e-6)
+    np.testing.assert_array_equal(learner.predict(obs[0], deterministic=True)[0], pi[0])
+    mu, _ = learner.predict(obs)
+    assert mu.shape == pi.shape
+    assert not np.isclose(mu, pi).any()

@@ -93,3 +93,29 @@ def test_a_slow_latent_is_slow_from_the_first_step_of_the_behaviour_policy() -> 
     xi, rho = np.array(seen)[5:, :-1], np.array(seen)[5:, -1]
     assert rho == pytest.approx(0.99)
     assert np.linalg.norm(np.diff(xi, axis=0), axis=1).mean() < 0.2 * np.linalg.norm(xi[0])
+
+
+def test_every_episode_draws_its_own_correlation() -> None:
+    mixed = tiny(TD3, Analogous(particles=4, latent_correlation=(0.0, 0.95)), warmup=5)
+    learner = Learner("Pendulum-v1", mixed, env_kwargs={"max_episode_steps": 5})
+    rho = []
+    while learner.step < 200:
+        learner.advance()
+        rho.append(float(np.asarray(learner.memory)[0, -1]))
+    drawn = np.array(rho[5:])
+    assert set(drawn) == {0.0, float(np.float32(0.95))}
+    assert ((np.flatnonzero(np.diff(drawn)) + 1) % 5 == 0).all()
+
+
+def test_the_warm_up_tries_the_whole_range_of_actions() -> None:
+    learner = Learner("Pendulum-v1", tiny(warmup=200)).learn(200)
+    action = unpack(learner.replay.rows[:200], learner.obs_dim, learner.action_dim).action
+    assert np.histogram(action, bins=4, range=(-1, 1))[0].min() > 25
+
+
+@pytest.mark.parametrize(("ratio", "updates"), [(0.5, 10), (1.0, 20), (2.0, 40)])
+def test_updates_per_step(ratio: float, updates: int) -> None:
+    learner = Learner("Pendulum-v1", tiny(warmup=5, updates_per_step=ratio))
+    while learner.step < 26:
+        learner.advance()
+    assert learner.updates == updates

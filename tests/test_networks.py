@@ -93,11 +93,15 @@ def test_critic_is_a_concatenated_network(critic: Critic) -> None:
     np.testing.assert_allclose(value, plain_critic(critic, obs, action), rtol=1e-5, atol=1e-6)
 
 
-def test_action_gradient_is_autodiff_through_the_plain_network(critic: Critic) -> None:
-    obs, action = draw(8, BATCH, OBS), draw(9, BATCH, K, ACTION)
+@pytest.mark.parametrize(("states", "particles"), [(BATCH, K), (30, 40), (7, 401)])
+def test_action_gradient_is_autodiff_through_the_plain_network(
+    critic: Critic, states: int, particles: int
+) -> None:
+    """In one block of rows, in three, and with more particles to a state than fit a block."""
+    obs, action = draw(8, states, OBS), draw(9, states, particles, ACTION)
 
     def total(a: Array) -> Array:
-        return jnp.sum(plain_critic(critic, jnp.repeat(obs[:, None, :], K, axis=1), a))
+        return jnp.sum(plain_critic(critic, jnp.repeat(obs[:, None, :], particles, axis=1), a))
 
     gradient = action_gradient(critic, obs, action)
     np.testing.assert_allclose(gradient, jax.grad(total)(action), rtol=1e-4, atol=1e-6)

@@ -182,6 +182,40 @@ def test_progress_is_the_whole_movement_of_the_robot(name: str) -> None:
     assert after["progress"] - before["progress"] == pytest.approx(1 / 0.0165, rel=0.02)
 
 
+@pytest.mark.parametrize("name", [*WALKERS, "AtlasForwardWalk"])
+def test_the_scene_is_roboschool_s(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gravity, time step, solver, and motors that neither brake nor weaken what is asked."""
+    asked: dict[str, list[Any]] = {}
+
+    def note(function: str) -> None:
+        real = getattr(pybullet, function)
+
+        def noted(*args: Any, **options: Any) -> Any:
+            asked.setdefault(function, []).append((args, options))
+            return real(*args, **options)
+
+        monkeypatch.setattr(pybullet, function, noted)
+
+    note("setPhysicsEngineParameter")
+    note("setJointMotorControlArray")
+    env = Walker(name)
+    ((_, engine),) = asked["setPhysicsEngineParameter"]
+    names = ("fixedTimeStep", "numSubSteps", "numSolverIterations", "contactERP")
+    substeps = 8 if name == "AtlasForwardWalk" else 4
+    assert tuple(engine[n] for n in names) == (0.0165, substeps, 5, 0.9)
+    assert engine["enableConeFriction"] == 0
+    found = pybullet.getPhysicsEngineParameters(physicsClientId=env.world.client)
+    assert found["gravityAccelerationZ"] == -9.8
+    ((_, free, mode), options) = asked["setJointMotorControlArray"].pop()
+    assert (mode, set(options["forces"])) == (pybullet.VELOCITY_CONTROL, {0.0})
+    assert set(env.world.joints.numbers) <= set(free)
+    env.reset(seed=0)
+    env.step(np.ones(len(env.world.joints.names), np.float32))
+    ((_, driven, mode), options) = asked["setJointMotorControlArray"].pop()
+    assert (mode, list(driven)) == (pybullet.TORQUE_CONTROL, list(env.world.joints.numbers))
+    np.testing.assert_allclose(options["forces"], TORQUE.get(name, env.body.torque))
+
+
 @pytest.mark.parametrize("name", WALKERS)
 def test_torque(name: str) -> None:
     """Power times effort; actions beyond 1 add nothing."""

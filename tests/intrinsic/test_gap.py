@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from jax import Array
 
+from adac import agent as core
 from adac.evaluate import evaluate
+from adac.explorers import Analogous
 from adac.intrinsic import Intrinsic, Vime
 from adac.intrinsic.gap import (
     BLOCK,
@@ -22,7 +24,8 @@ from adac.intrinsic.gap import (
     episode_gap,
     follow,
 )
-from helpers import MadeUp
+from adac.learner import Learner
+from helpers import ACTION, BATCH, MadeUp, TerminalReward, random_batch, start, tiny
 
 
 @final
@@ -123,3 +126,30 @@ def test_trace_remembers_what_was_done_in_the_agent_s_units() -> None:
     np.testing.assert_array_equal(first.next_obs[:-1], first.obs[1:])
     assert not np.array_equal(first.obs, second.obs)
     assert trace.take() == []
+
+
+def still(learner: Learner) -> None:
+    """π is 0 everywhere, online and in its target weights; so is μ, but for its noise."""
+    zero = jax.tree.map(jnp.zeros_like, learner.state.actor)
+    learner.live.state = learner.state._replace(actor=zero)
+
+
+def test_the_learner_s_gap_is_mu_minus_pi() -> None:
+    """The bonus is |s'|² + |a|²; π does nothing, so it collects what μ does but for |a|²."""
+    noisy = Analogous(particles=4, action_noise=0.5, latent_correlation=0.0)
+    learner = Learner(
+        TerminalReward(), tiny(explorer=noisy, intrinsic=MadeUp()), eval_env=TerminalReward()
+    )
+    still(learner)
+    found = learner.bonus_gap(20)
+    assert found["episode_bonus_pi"] == pytest.approx(1.0)  # s' = 1, and then the end
+    assert found["episode_bonus_gap"] > 0.05
+
+
+def test_the_diagnosed_gap_is_mu_minus_pi() -> None:
+    agent = tiny(intrinsic=Distance())
+    state = start(agent, obs_dim=2)
+    state = state._replace(actor=jax.tree.map(jnp.zeros_like, state.actor))
+    recent = random_batch(obs_dim=2)._replace(action=jnp.full((BATCH, ACTION), 0.5))
+    found = core.diagnose(agent, state, recent.obs, recent, jax.random.key(0))
+    np.testing.assert_allclose(found["bonus_gap"], 1.0, atol=1e-3)
