@@ -245,3 +245,32 @@ def test_settings_out_of_range_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.")):
         kind(**setting)
+
+
+@pytest.mark.parametrize("u", [0.5, 3.0])
+def test_the_bound_penalty_leads_a_saturated_policy_back_and_leaves_others_alone(u: float) -> None:
+    """Q = 40 a drives outward in every state; the penalty counts only beyond |u| = 1."""
+    raw = jnp.full((4, 1), u)
+    plain, held = TD3, dataclasses.replace(TD3, bound_penalty=0.1)
+
+    def slope(base: Base) -> NDArray:
+        loss = lambda r: base.actor_loss(r, [lambda a: 40.0 * a[:, 0]], (), jax.random.key(0))[0]  # noqa: E731
+        return np.asarray(jax.grad(loss)(raw))
+
+    assert (slope(plain) < 0).all()  # descent goes outward
+    if u < 1.0:
+        np.testing.assert_allclose(slope(held), slope(plain) / 40.0, rtol=1e-5)
+    else:
+        assert (slope(held) > 0).all()
+
+
+def test_the_bound_penalty_does_not_depend_on_the_scale_of_rewards() -> None:
+    raw, held = jnp.array([[0.3], [1.5], [-2.5]]), dataclasses.replace(TD3, bound_penalty=0.1)
+
+    def slope(scale: float) -> NDArray:
+        q = lambda a: scale * jnp.array([1.0, -2.0, 0.5]) * a[:, 0]  # noqa: E731
+        return np.asarray(
+            jax.grad(lambda r: held.actor_loss(r, [q], (), jax.random.key(0))[0])(raw)
+        )
+
+    np.testing.assert_allclose(slope(1e3), slope(1e-2), rtol=1e-4)

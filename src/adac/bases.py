@@ -71,10 +71,11 @@ class Deterministic(Base):
 
     target_noise: float = 0.2
     target_clip: float = 0.5
+    bound_penalty: float = 0.0  # λ on (|u| − 1)² of π = tanh(u), with ∇Q of mean magnitude 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, 0.0, "target_noise", "target_clip")
+        at_least(self, 0.0, "target_noise", "target_clip", "bound_penalty")
 
     def location(self, raw: Array) -> Array:
         return raw
@@ -93,7 +94,18 @@ class Deterministic(Base):
 
     def actor_loss(self, raw: Array, qs: Sequence[Q], aux: Any, key: Array) -> tuple[Array, Array]:
         """The deterministic policy gradient on the first critic (Eq. 1)."""
-        return -jnp.mean(qs[0](jnp.tanh(raw))), jnp.zeros(())
+        action = jnp.tanh(raw)
+        if self.bound_penalty:
+            return self._bounded_loss(raw, action, qs[0]), jnp.zeros(())
+        return -jnp.mean(qs[0](action)), jnp.zeros(())
+
+    def _bounded_loss(self, raw: Array, action: Array, q: Q) -> Array:
+        """Where tanh is flat ∇Q does not come through, and Adam makes a step of any gradient: π
+        that is once at the bound stays there. The penalty leads back (docs/deviations.md)."""
+        gradient = jax.grad(lambda a: jnp.sum(q(a)))(jax.lax.stop_gradient(action))
+        gradient = gradient / (jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8)
+        beyond = jax.nn.relu(jnp.abs(raw) - 1.0)
+        return jnp.mean(jnp.sum(self.bound_penalty * beyond**2 - gradient * action, axis=-1))
 
 
 class Temperature(NamedTuple):

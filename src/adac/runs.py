@@ -71,13 +71,26 @@ def distinct_labels(configs: Sequence[Config]) -> list[str]:
 def _settings(config: Config) -> dict[str, Any]:
     """All that a run's result depends on but task and seed, flat."""
     own = {name: config.get(name) for name in ("num_envs", "steps")}
-    return flatten(config["agent"]) | flatten(config["env_kwargs"], "env_kwargs.") | own
+    return flatten(comparable(config["agent"])) | flatten(config["env_kwargs"], "env_kwargs.") | own
 
 
 def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str) -> list[str]:
     peers = [settings for name, settings in zip(labels, flat, strict=True) if name == label]
     keys = sorted({key for settings in peers for key in settings})
     return [key for key in keys if len({json.dumps(p.get(key)) for p in peers}) > 1]
+
+
+# Settings younger than published runs: with these values a run is what it was without them.
+_LATER = {("base", "bound_penalty"): 0.0}
+
+
+def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent's settings as JSON, such that older and newer descriptions of it agree."""
+    parts = {k: dict(v) if isinstance(v, Mapping) else v for k, v in agent.items()}
+    for (part, name), neutral in _LATER.items():
+        if isinstance(parts.get(part), dict) and parts[part].get(name) == neutral:
+            del parts[part][name]
+    return parts
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

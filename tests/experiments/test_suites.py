@@ -136,3 +136,14 @@ def test_ppo_says_what_it_does_not_do() -> None:
     plan = Schedule(eval_every=100, stop_return=1.0)
     with pytest.raises(UserError, match="ppo has no stop_return"):
         make_trial("Pendulum-v1", "ppo", 0, 100, schedule=plan)
+
+
+def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_trial() -> None:
+    """The id of results/benchmark/Hopper-v4_td3_s0_…, run before there was a bound_penalty."""
+    plan = Schedule(eval_every=2_500, eval_episodes=10, checkpoint_every=10_000, log_every=1_000)
+    trial = make_trial("Hopper-v4", "td3", 0, 100_000, schedule=plan)
+    assert trial.id == "Hopper-v4_td3_s0_6ba69557"
+    held = make_trial(
+        "Hopper-v4", "td3", 0, 100_000, schedule=plan, overrides={"bound_penalty": 0.1}
+    )
+    assert held.id != trial.id

@@ -22,7 +22,7 @@ from adac.experiments.machine import commit, machine
 from adac.experiments.snapshots import snapshots_at
 from adac.learner import Learner
 from adac.logs import read_table
-from adac.runs import locked, versions, write_whole
+from adac.runs import comparable, locked, versions, write_whole
 from adac.train import Schedule, train
 
 DONE = "done.json"
@@ -59,7 +59,7 @@ class Trial:
         del schedule["checkpoint_every"]
         return {
             "task": self.task,
-            "agent": dict(self.agent),
+            "agent": comparable(self.agent),
             "seed": self.seed,
             "steps": self.steps,
             "num_envs": self.num_envs,
