@@ -74,7 +74,14 @@ class Trial:
 
 
 def slug(text: str) -> str:
-    for letter, word in (("ρ", "rho"), ("β", "beta"), ("σ", "sigma"), ("ξ", "xi"), ("→", "to")):
+    for letter, word in (
+        ("ρ", "rho"),
+        ("β", "beta"),
+        ("σ", "sigma"),
+        ("ξ", "xi"),
+        ("λ", "lambda"),
+        ("→", "to"),
+    ):
         text = text.replace(letter, word)
     return re.sub(r"[^A-Za-z0-9.=-]+", "-", text.replace(" = ", "=")).strip("-") or "trial"
 
