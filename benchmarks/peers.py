@@ -29,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ONE_UPDATE_A_STEP = {"train_freq": 1, "gradient_steps": 1}
 
 
-def make_model(arguments: argparse.Namespace, learning_starts: int) -> Any:
+def make_model(arguments: argparse.Namespace, learning_starts: int, seed: int = 0) -> Any:
     """Networks with ReLU; SBX's have neither dropout nor normalisation unless asked for."""
     import gymnasium
     import numpy as np
@@ -52,7 +52,7 @@ def make_model(arguments: argparse.Namespace, learning_starts: int) -> Any:
         env,
         buffer_size=ROWS,
         learning_starts=learning_starts,
-        seed=0,
+        seed=seed,
         device="cpu",
         **settings,
     )
