@@ -13,11 +13,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-PEERS_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
-ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
 WARMUP, EPISODES, STATES = 1_000, 10, 256
 Outcome = dict[str, float]
 
@@ -48,16 +45,20 @@ def theirs(env: str, steps: int, seed: int) -> Outcome:
 
 
 def one(python: str, library: str, settings: argparse.Namespace, seed: int) -> Outcome:
+    from adac.experiments.workers import SINGLE_THREAD
+
     words = ["--library", library, "--env", settings.env, "--steps", str(settings.steps)]
     command = [python, __file__, *words, "--seed", str(seed)]
     done = subprocess.run(
-        command, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True
+        command, env=os.environ | SINGLE_THREAD, capture_output=True, text=True, check=True
     )
     outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
     return outcome
 
 
 def compare(settings: argparse.Namespace) -> None:
+    from speed import PEERS_PYTHON
+
     print(f"TD3 on {settings.env} after {settings.steps:,} steps: return (share of |π| > 0.98)")
     print("| seed | adac | Stable-Baselines3 |\n|--:|--:|--:|")
     pythons = {"adac": sys.executable, "sb3": str(PEERS_PYTHON)}
