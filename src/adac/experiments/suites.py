@@ -177,6 +177,7 @@ def _ablation() -> tuple[Entrant, ...]:
         **{f"K = {k}": {"particles": k} for k in (2, 32)},
         "β = 0.2": {"beta_start": 0.2, "beta_end": 0.2},
         "β = 2 → 0.2": {"beta_end": 0.2},
+        "β = 2 → 0.2, slow μ": {"beta_end": 0.2, "behaviour_lr": 1e-4},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
     }
