@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,14 @@ import pytest
 from jax import Array
 
 from adac import svgd
-from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.explorers import (
+    Analogous,
+    Explorer,
+    GaussianNoise,
+    OrnsteinUhlenbeck,
+    OwnPolicy,
+    action_gradient,
+)
 from adac.networks import Actor, Critic
 from helpers import OBS, TD3, TINY
 
@@ -143,9 +151,10 @@ def test_own_policy_of_a_deterministic_base_is_pi(actor: Actor) -> None:
     [
         Analogous.paper(particles=4, beta_start=3.0, beta_end=1.0),
         Analogous(particles=4, beta_start=3.0, beta_end=1.0),
+        Analogous(particles=4, beta_start=3.0, beta_end=1.0, score_floor=0.0),
         Analogous(particles=4, beta_start=3.0, beta_end=1.0, normalise_score=False, log_det=False),
     ],
-    ids=["paper", "robust", "pre-squash-bare"],
+    ids=["paper", "robust", "no-floor", "pre-squash-bare"],
 )
 def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: Critic) -> None:
     """The weights' gradient is −E[φ ∂f/∂w], with φ from a double loop over each state's own K."""
@@ -179,7 +188,7 @@ def naive_phi(explorer: Analogous, x: Array, critic: Critic, obs: Array, beta: f
     slope = jax.grad(lambda a: jnp.sum(jax.vmap(critic, (None, 1), 1)(obs, a)))(action)
     score, points, a = (np.asarray(v, float) for v in (slope, x, action))
     if explorer.normalise_score:
-        score = score / np.linalg.norm(score, axis=-1).mean()
+        score = score / max(np.linalg.norm(score, axis=-1).mean(), explorer.score_floor)
     if explorer.space == "pre-squash":
         score = score * (1.0 - a**2) - (2.0 * beta * a if explorer.log_det else 0.0)
     batch, count, dims = points.shape
@@ -200,9 +209,48 @@ def naive_phi(explorer: Analogous, x: Array, critic: Critic, obs: Array, beta: f
     return phi
 
 
+@pytest.mark.parametrize(
+    ("steep", "floor", "raw_at"),
+    [(100.0, 1.0, 1.0), (0.01, 0.0, 1.0), (0.01, 1.0, 0.01), (0.01, 0.1, 0.1)],
+)
+def test_a_steep_score_is_normalised_and_a_flat_one_is_not_blown_up(
+    steep: float, floor: float, raw_at: float, actor: Actor, critic: Critic
+) -> None:
+    """∇Q of mean magnitude `steep` pulls like a raw one of mean magnitude `raw_at`."""
+    obs = jax.random.normal(jax.random.key(3), (3, OBS))
+
+    def pull(explorer: Analogous, magnitude: float) -> list[Array]:
+        def loss(weights: Actor) -> Array:
+            return explorer.loss(
+                TD3,
+                weights,
+                scaled(critic, magnitude / unit),
+                obs,
+                jnp.float32(0.0),
+                jax.random.key(4),
+            )[0]
+
+        return jax.tree.leaves(jax.grad(loss)(actor))
+
+    xi = jax.random.normal(jax.random.key(4), (3, 4, TINY.latent))
+    action = jnp.tanh(actor.decode(actor.embed(obs)[:, None, :], xi))
+    unit = float(jnp.mean(jnp.linalg.norm(action_gradient(critic, obs, action), axis=-1)))
+    robust = Analogous(particles=4, score_floor=floor)
+    raw = dataclasses.replace(robust, normalise_score=False)
+    for found, wanted in zip(pull(robust, steep), pull(raw, raw_at), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-6)
+
+
+def scaled(critic: Critic, factor: float) -> Critic:
+    last = jax.tree.map(lambda x: factor * x, critic.body[-1])
+    return eqx.tree_at(lambda c: c.body[-1], critic, last)
+
+
 def test_beta_is_annealed_over_the_run() -> None:
     progress = jnp.array([0.0, 0.5, 1.0, 7.0])
-    np.testing.assert_allclose(Analogous().beta(progress), [2.0, 1.1, 0.2, 0.2], rtol=1e-6)
+    annealed = Analogous(beta_start=2.0, beta_end=0.2)
+    np.testing.assert_allclose(annealed.beta(progress), [2.0, 1.1, 0.2, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(Analogous().beta(progress), 0.2)
     np.testing.assert_allclose(Analogous.paper().beta(progress), [2.0, 1.5, 1.0, 1.0])
 
 
@@ -213,6 +261,7 @@ def test_paper_form_is_the_paper() -> None:
     assert paper.action_noise is None
     assert paper.latent_correlation == 0.0
     assert (paper.beta_start, paper.beta_end) == (2.0, 1.0)
+    assert paper.score_floor == 0.0
     assert dataclasses.replace(paper, particles=8) == Analogous.paper(particles=8)
     assert svgd.paper_width(paper.particles, 3) == 3 / 32
 
@@ -223,6 +272,7 @@ def test_paper_form_is_the_paper() -> None:
         {"particles": 0},
         {"beta_start": -1.0},
         {"behaviour_lr": -1e-4},
+        {"score_floor": -1.0},
         {"action_noise": -0.1},
         {"latent_correlation": 1.0},
         {"latent_correlation": ()},

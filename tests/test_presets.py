@@ -48,7 +48,8 @@ def test_adac_settings(name: str) -> None:
     assert explorer.behaviour_lr == (3e-4 if name in ADAC_TD3 else 1e-4)
     ours = name in ("adac-td3", "adac-td3-no-cotraining")  # what the ablation has moved
     assert explorer.particles == (8 if ours else 32)
-    assert (explorer.beta_start, explorer.beta_end) == (2.0, 0.2 if ours else 1.0)
+    assert (explorer.beta_start, explorer.beta_end) == ((0.2, 0.2) if ours else (2.0, 1.0))
+    assert explorer.score_floor == (1.0 if ours else 0.0)
     assert explorer.latent_correlation == ((0.0, 0.95) if ours else 0.0)
     assert explorer.co_training == ("no-cotraining" not in name)
     assert agent.networks.latent == 16

@@ -173,3 +173,12 @@ def test_foreign_json_is_refused(change: dict[str, Any], words: str) -> None:
 )
 def test_json_of_another_shape_is_refused(change: dict[str, Any]) -> None:
     message(settings.from_json, settings.to_json(Agent()) | change)
+
+
+def test_a_stored_agent_without_a_younger_setting_does_what_it_did() -> None:
+    """The default of score_floor is 1, but an agent stored before it existed had none."""
+    stored = settings.to_json(Agent())
+    del stored["explorer"]["score_floor"], stored["base"]["bound_penalty"]
+    explorer = settings.from_json(stored).explorer
+    assert isinstance(explorer, Analogous)
+    assert (Analogous().score_floor, explorer.score_floor) == (1.0, 0.0)

@@ -20,9 +20,10 @@ from adac.networks import Actor, Critic
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
-# K and β's end (Appendix D), and ξ drawn anew at every step (Section 4.1).
+# K and β (Appendix D), and ξ drawn anew at every step (Section 4.1).
 PAPER_NUMBERS: Final[dict[str, Any]] = {
-    "particles": 32, "beta_end": 1.0, "latent_correlation": 0.0,
+    "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
+    "score_floor": 0.0,
 }  # fmt: skip
 Streams = tuple[Array, ...]  # one reward [B] per stream: the task's first, the behaviour's last
 
@@ -133,13 +134,14 @@ class Analogous(Explorer):
     """
 
     particles: int = 8  # K
-    beta_start: float = 2.0  # β, annealed linearly over the run
+    beta_start: float = 0.2  # β, annealed linearly over the run
     beta_end: float = 0.2
     behaviour_lr: float = 3e-4
     space: Space = "pre-squash"  # where the particles live
     log_det: bool = True  # the squash's log-determinant in the target density
     bandwidth: Bandwidth = "median"  # per state, or σ = d/K normalised
     normalise_score: bool = True  # divide ∇Q by its mean magnitude over the batch
+    score_floor: float = 1.0  # or by this, if that is more: where Q is flat μ stays wide
     # ρ: ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; 0 is the paper's. Of several, each episode draws one.
     latent_correlation: float | tuple[float, ...] = (0.0, 0.95)
     action_noise: float | None = 0.1  # std added to the action; None: the paper's d/K
@@ -159,7 +161,7 @@ class Analogous(Explorer):
 
     def __post_init__(self) -> None:
         at_least(self, 1, "particles")
-        at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr")
+        at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr", "score_floor")
         one_of(self, "space", get_args(Space))
         one_of(self, "bandwidth", get_args(Bandwidth))
         if self.action_noise is not None:
@@ -241,7 +243,8 @@ class Analogous(Explorer):
         action = jnp.tanh(u)
         gradient = action_gradient(critic, obs, jax.lax.stop_gradient(action))
         if self.normalise_score:
-            gradient = gradient / (jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8)
+            magnitude = jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8
+            gradient = gradient / jnp.maximum(magnitude, self.score_floor)
         beta = self.beta(progress)
         if self.space == "action":
             x, score = action, gradient

@@ -80,14 +80,14 @@ def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str
     return [key for key in keys if len({json.dumps(p.get(key)) for p in peers}) > 1]
 
 
-# Settings younger than published runs: with these values a run is what it was without them.
-_LATER = {("base", "bound_penalty"): 0.0}
+# Settings younger than runs that were stored: what such a run did without them.
+LATER = {("base", "bound_penalty"): 0.0, ("explorer", "score_floor"): 0.0}
 
 
 def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
     """An agent's settings as JSON, such that older and newer descriptions of it agree."""
     parts = {k: dict(v) if isinstance(v, Mapping) else v for k, v in agent.items()}
-    for (part, name), neutral in _LATER.items():
+    for (part, name), neutral in LATER.items():
         if isinstance(parts.get(part), dict) and parts[part].get(name) == neutral:
             del parts[part][name]
     return parts

@@ -13,6 +13,7 @@ from adac.errors import UserError
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
 from adac.intrinsic import Intrinsic, Rnd, Vime
 from adac.networks import Networks
+from adac.runs import LATER
 
 Part = Base | Explorer | Intrinsic | Networks
 KINDS: dict[str, type[Any]] = {
@@ -66,7 +67,8 @@ def _part(name: str, value: Any) -> Any:
             f"the part '{value.get('kind')}' of this agent is not known here as its {name}: "
             "pass the agent itself, Learner.load(folder, agent=...)"
         )
-    return _build(kind, {k: v for k, v in value.items() if k != "kind"})
+    later = {k: v for (part, k), v in LATER.items() if part == name and hasattr(kind, k)}
+    return _build(kind, later | {k: v for k, v in value.items() if k != "kind"})
 
 
 def _build(kind: type[Any], values: Mapping[str, Any]) -> Any:

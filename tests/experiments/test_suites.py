@@ -147,3 +147,12 @@ def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_tria
         "Hopper-v4", "td3", 0, 100_000, schedule=plan, overrides={"bound_penalty": 0.1}
     )
     assert held.id != trial.id
+
+
+def test_the_former_adac_td3_can_still_be_named() -> None:
+    """The id of a trial run before there was a score_floor, which is 1 by default."""
+    plan = Schedule(eval_every=2_500, eval_episodes=10, checkpoint_every=10_000, log_every=1_000)
+    former = {"beta_start": 2.0, "beta_end": 0.2, "score_floor": 0.0}
+    trial = make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan, overrides=former)
+    assert trial.id == "Hopper-v4_adac-td3_s0_e4ed121f"
+    assert make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan).id != trial.id

@@ -159,6 +159,7 @@ REFERENCE: dict[str, Any] = {
     "log_det": True,
     "bandwidth": "median",
     "normalise_score": True,
+    "score_floor": 0.0,
     "latent_correlation": (0.0, 0.95),
     "action_noise": 0.1,
     "co_training": True,
@@ -176,8 +177,8 @@ def _ablation() -> tuple[Entrant, ...]:
         **{f"ρ = {rho:g}": {"latent_correlation": rho} for rho in (0.0, 0.95)},
         **{f"K = {k}": {"particles": k} for k in (2, 32)},
         "β = 0.2": {"beta_start": 0.2, "beta_end": 0.2},
+        "β = 0.2, floor": {"beta_start": 0.2, "beta_end": 0.2, "score_floor": 1.0},
         "β = 2 → 0.2": {"beta_end": 0.2},
-        "β = 2 → 0.2, slow μ": {"beta_end": 0.2, "behaviour_lr": 1e-4},
         "no action noise": {"action_noise": 0.0},
         "no co-training": {"co_training": False},
     }
