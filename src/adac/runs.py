@@ -63,7 +63,9 @@ def distinct_labels(configs: Sequence[Config]) -> list[str]:
     differing = {label: _differing(labels, flat, label) for label in set(labels)}
     distinct = []
     for label, settings in zip(labels, flat, strict=True):
-        extra = [f"{k.rsplit('.', 1)[-1]}={settings.get(k)}" for k in differing[label]]
+        extra = [
+            f"{k.rsplit('.', 1)[-1]}={settings.get(k, _NEUTRAL.get(k))}" for k in differing[label]
+        ]
         distinct.append(f"{label} ({', '.join(extra)})" if extra else label)
     return distinct
 
@@ -82,6 +84,7 @@ def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str
 
 # Settings younger than runs that were stored: what such a run did without them.
 LATER = {("base", "bound_penalty"): 0.0, ("explorer", "score_floor"): 0.0}
+_NEUTRAL = {f"{part}.{name}": value for (part, name), value in LATER.items()}
 
 
 def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
