@@ -24,7 +24,7 @@ TINY = Networks(actor_hidden=(16,), critic_hidden=(16,), latent=16, latent_hidde
 DDPG = Deterministic(critics=1, policy_delay=1, target_noise=0.0)
 TD3 = Deterministic()
 BASES: dict[str, Base] = {"ddpg": DDPG, "td3": TD3, "sac": SAC()}
-ADAC = Analogous(particles=4)
+ADAC = Analogous(particles=4, beta_start=2.0)  # annealed: progress matters
 
 
 @final

@@ -22,7 +22,7 @@ from adac.plots import gather
 
 TINY = [
     "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",
-    "warmup=60", "batch_size=8", "--log-every", "50", "--eval-every", "100",
+    "beta_start=2", "warmup=60", "batch_size=8", "--log-every", "50", "--eval-every", "100",
     "--eval-episodes", "2", "--checkpoint-every", "100",
 ]  # fmt: skip
 ENV = "adac/PendulumSparse-v0"

@@ -28,7 +28,7 @@ TINY = {
     "warmup": 60,
     "batch_size": 8,
 }
-TINY_LATENT = TINY | {"latent_hidden": "8", "particles": 4}
+TINY_LATENT = TINY | {"latent_hidden": "8", "particles": 4, "beta_start": 2.0}
 
 
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
