@@ -149,8 +149,10 @@ def test_marks_go_by_the_agents_name_and_need_two_seeds() -> None:
     names = {"Ours": "adac-td3", "Theirs": "td3"}
     assert statistics.marks(row, names)["Ours"] == Marks(True, "†")
     assert statistics.marks(row)["Ours"] == Marks(True, "")
-    lonely = {"adac-td3": Moments(9.0, math.nan, 1), "td3": Moments(1.0, 0.1, 3)}
-    assert statistics.marks(lonely) == {"adac-td3": Marks(), "td3": Marks(True, "")}
+    row = {"td3": Moments(1.0, 0.1, 3), "ddpg": Moments(0.1, 0.1, 3)}
+    lower, higher = Moments(0.5, math.nan, 1), Moments(9.0, math.nan, 1)
+    assert statistics.marks(row | {"adac-td3": lower})["td3"] == Marks(True, "")
+    assert not any(m.bold for m in statistics.marks(row | {"adac-td3": higher}).values())
 
 
 def test_enough_seeds() -> None:

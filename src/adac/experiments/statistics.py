@@ -172,10 +172,11 @@ def marks(row: Mapping[str, Moments], names: Mapping[str, str] | None = None) ->
     """Table 2's marks for one task: bold over all agents, † and * within their pairs.
 
     `names` maps a column to the agent's name that PAIRS knows, where the two differ. What has a
-    single seed is neither marked nor compared: there is no test on one number.
+    single seed is neither marked nor compared: there is no test on one number. Where such a column
+    has the best mean, nobody is bold.
     """
     tested = {column: m for column, m in row.items() if m.seeds >= SEEDS_FOR["spread"]}
-    bold = leaders(tested)
+    bold = leaders(tested) if best(tested) == best(row) else set()
     signs = dict.fromkeys(row, "")
     for sign, pair in PAIRS.items():
         members = {c: m for c, m in tested.items() if (names or {}).get(c, c) in pair}
@@ -186,10 +187,14 @@ def marks(row: Mapping[str, Moments], names: Mapping[str, str] | None = None) ->
     return {column: Marks(column in bold, signs[column]) for column in row}
 
 
+def best(row: Mapping[str, Moments]) -> str | None:
+    return max(row, key=lambda column: row[column].mean, default=None)
+
+
 def leaders(row: Mapping[str, Moments]) -> set[str]:
     """The best mean, and what Welch's test does not tell from it at 0.05."""
-    if not row:
+    first = best(row)
+    if first is None:
         return set()
-    best = max(row, key=lambda column: row[column].mean)
-    alike = {c for c, m in row.items() if welch(m, row[best]) > LEVEL}
-    return alike | {best}
+    alike = {c for c, m in row.items() if welch(m, row[first]) > LEVEL}
+    return alike | {first}
