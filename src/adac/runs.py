@@ -64,7 +64,7 @@ def distinct_labels(configs: Sequence[Config]) -> list[str]:
     distinct = []
     for label, settings in zip(labels, flat, strict=True):
         extra = [
-            f"{k.rsplit('.', 1)[-1]}={settings.get(k, _NEUTRAL.get(k))}" for k in differing[label]
+            f"{k.rsplit('.', 1)[-1]}={settings.get(k, LATER.get(k))}" for k in differing[label]
         ]
         distinct.append(f"{label} ({', '.join(extra)})" if extra else label)
     return distinct
@@ -83,14 +83,14 @@ def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str
 
 
 # Settings younger than runs that were stored: what such a run did without them.
-LATER = {("base", "bound_penalty"): 0.0, ("explorer", "score_floor"): 0.0}
-_NEUTRAL = {f"{part}.{name}": value for (part, name), value in LATER.items()}
+LATER = {"base.bound_penalty": 0.0, "explorer.score_floor": 0.0}
 
 
 def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
     """An agent's settings as JSON, such that older and newer descriptions of it agree."""
     parts = {k: dict(v) if isinstance(v, Mapping) else v for k, v in agent.items()}
-    for (part, name), neutral in LATER.items():
+    for key, neutral in LATER.items():
+        part, _, name = key.partition(".")
         if isinstance(parts.get(part), dict) and parts[part].get(name) == neutral:
             del parts[part][name]
     return parts

@@ -67,7 +67,8 @@ def _part(name: str, value: Any) -> Any:
             f"the part '{value.get('kind')}' of this agent is not known here as its {name}: "
             "pass the agent itself, Learner.load(folder, agent=...)"
         )
-    later = {k: v for (part, k), v in LATER.items() if part == name and hasattr(kind, k)}
+    fields = {f"{name}.{f.name}": f.name for f in dataclasses.fields(kind)}
+    later = {fields[key]: neutral for key, neutral in LATER.items() if key in fields}
     return _build(kind, later | {k: v for k, v in value.items() if k != "kind"})
 
 
