@@ -1,7 +1,7 @@
 """Learning curves of run folders: one panel a task, one line an agent, a band over seeds."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adac.errors import UserError, missing_extra
 from adac.logs import read_table
-from adac.runs import distinct_labels, read_config, same_bits
+from adac.runs import distinct_labels, read_config, same_runs
 
 # Okabe and Ito's colours, which also the colour-blind tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -26,6 +26,15 @@ def style(number: int) -> dict[str, str]:
 class Curve(NamedTuple):
     steps: NDArray[np.int64]
     values: NDArray[np.float64]  # [seeds, steps]
+
+
+def common_curve(series: Sequence[Mapping[int, float]]) -> Curve | None:
+    """Over the steps that every seed has; None where there is no such step."""
+    common = sorted(set.intersection(*(set(s) for s in series))) if series else []
+    if not common:
+        return None
+    values = [[s[step] for step in common] for s in series]
+    return Curve(np.array(common, np.int64), np.array(values, np.float64))
 
 
 def plot_runs(folders: Sequence[Path], out: Path, metric: str | None = None) -> None:
@@ -69,15 +78,14 @@ def gather(folders: Sequence[Path], metric: str | None) -> dict[str, dict[str, C
 
 
 def _once_each(folders: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
-    kept: dict[str, tuple[Path, dict[str, Any]]] = {}
-    for folder in folders:
-        config = read_config(folder)
-        other, _ = kept.setdefault(same_bits(config), (folder, config))
-        if other is not folder:
-            warnings.warn(
-                f"{other} and {folder} are the same agent, task and seed: drawn once", stacklevel=2
-            )
-    return list(kept.values())
+    configs = [read_config(folder) for folder in folders]
+    kept = []
+    for first, *copies in same_runs(configs):
+        kept.append((folders[first], configs[first]))
+        for copy in copies:
+            pair = f"{folders[first]} and {folders[copy]}"
+            warnings.warn(f"{pair} are the same agent, task and seed: drawn once", stacklevel=2)
+    return kept
 
 
 def _series(folder: Path, metric: str | None) -> dict[int, float]:
@@ -95,11 +103,10 @@ def _series(folder: Path, metric: str | None) -> dict[int, float]:
 
 
 def _curve(series: list[dict[int, float]]) -> Curve:
-    """Over the steps that every seed has."""
-    common = sorted(set.intersection(*(set(s) for s in series)))
-    if not common:
+    curve = common_curve(series)
+    if curve is None:
         raise UserError("these runs have no step in common, so no mean can be drawn")
-    return Curve(np.array(common), np.array([[s[step] for step in common] for s in series]))
+    return curve
 
 
 def _draw(axis: Any, task: str, curves: dict[str, Curve], metric: str | None) -> None:

@@ -57,6 +57,14 @@ def same_bits(config: Config) -> str:
     return json.dumps(facts, sort_keys=True)
 
 
+def same_runs(configs: Sequence[Config]) -> list[list[int]]:
+    """Positions of runs that are one and the same, together; a run without a copy is alone."""
+    found: dict[str, list[int]] = {}
+    for place, config in enumerate(configs):
+        found.setdefault(same_bits(config), []).append(place)
+    return list(found.values())
+
+
 def distinct_labels(configs: Sequence[Config]) -> list[str]:
     """Labels of one task's runs, with what differs behind them where one name hides two agents."""
     labels, flat = [label_of(config) for config in configs], [_settings(c) for c in configs]

@@ -184,6 +184,24 @@ def test_a_copy_is_not_a_second_seed(tmp_path: Path) -> None:
     assert "counted once" in found.notes[0]
 
 
+def test_of_two_copies_the_one_that_came_further_counts(tmp_path: Path) -> None:
+    for name, returns in {"a": [1.0], "b": [1.0, 2.0, 3.0], "c": [1.0, 2.0]}.items():
+        write_run(tmp_path / name, returns)
+    found = read_results(tmp_path)
+    assert [run.folder.name for run in found.runs] == ["b"]
+    assert len([note for note in found.notes if "counted once" in note]) == 2
+
+
+def test_a_curve_covers_the_steps_that_all_seeds_have(tmp_path: Path) -> None:
+    for seed, returns in enumerate(([1.0, 2.0, 3.0], [5.0, 6.0])):
+        run = write_run(tmp_path / str(seed), returns, seed=seed)
+        (run / "done.json").write_text("{}")
+    curve = read_results(tmp_path).groups["adac/PendulumSparse-v0"]["td3"].curve()
+    assert curve is not None
+    assert curve.steps.tolist() == list(STEPS[:2])
+    assert curve.values.tolist() == [[1.0, 2.0], [5.0, 6.0]]
+
+
 def test_one_name_with_two_settings_is_two_agents(tmp_path: Path) -> None:
     for particles in (8, 32):
         write_run(tmp_path / str(particles), [1.0, 2.0, 3.0], settings={"particles": particles})

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from adac.errors import UserError
 from adac.experiments.statistics import Scores, final_score
 from adac.logs import read_table
-from adac.plots import Curve
-from adac.runs import distinct_labels, label_of, read_config, same_bits
+from adac.plots import Curve, common_curve
+from adac.runs import distinct_labels, label_of, read_config, same_runs
 
 Series = dict[int, float]  # step → value
 
@@ -88,12 +88,7 @@ class Group:
 
     def curve(self, column: str = "mean_return") -> Curve | None:
         """A column over the steps that all drawn seeds have; None where there is no such step."""
-        series = [s for s in (run.series(column) for run in self.drawn) if s]
-        common = sorted(set.intersection(*(set(s) for s in series))) if series else []
-        if not common:
-            return None
-        values = np.array([[s[step] for step in common] for s in series], np.float64)
-        return Curve(np.array(common, np.int64), values)
+        return common_curve([s for s in (run.series(column) for run in self.drawn) if s])
 
 
 @dataclass
@@ -219,16 +214,13 @@ def _natural(text: str) -> list[tuple[float, str]]:
 
 def _once_each(runs: Sequence[Run], root: Path, notes: list[str]) -> list[Run]:
     """The same settings and seed give the same bits: a second copy is not a second seed."""
-    kept: dict[str, Run] = {}
-    for run in runs:
-        identity = same_bits(run.config)
-        other = kept.setdefault(identity, run)
-        if other is run:
-            continue
-        kept[identity] = max(other, run, key=lambda r: r.last_step)
-        pair = f"{_name(other.folder, root)} and {_name(run.folder, root)}"
-        notes.append(f"{pair} are the same agent, task and seed: counted once")
-    return list(kept.values())
+    kept = []
+    for first, *copies in same_runs([run.config for run in runs]):
+        kept.append(max((runs[place] for place in (first, *copies)), key=lambda r: r.last_step))
+        for copy in copies:
+            pair = f"{_name(runs[first].folder, root)} and {_name(runs[copy].folder, root)}"
+            notes.append(f"{pair} are the same agent, task and seed: counted once")
+    return kept
 
 
 def _unfinished(groups: dict[str, dict[str, Group]]) -> list[str]:
