@@ -46,6 +46,15 @@ def test_round_trip_with_the_replay_buffer(tmp_path: Path) -> None:
     np.testing.assert_array_equal(other.rows, buffer.rows)
 
 
+def test_without_its_replay_buffer_it_can_be_read_but_not_continued(tmp_path: Path) -> None:
+    Store(tmp_path).save(7, state(1.5), {}, replay(inserted=130))
+    for path in tmp_path.glob("replay-*"):
+        path.unlink()
+    assert Store(tmp_path).load(None).step == 7
+    with pytest.raises(UserError, match=r"no replay buffer.*with_replay=False"):
+        Store(tmp_path).load(replay())
+
+
 def test_only_changed_segments_are_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

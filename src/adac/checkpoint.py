@@ -141,6 +141,11 @@ class Store:
                 warnings.append(f"using the previous good one, of step {contents.step}")
             contents.warnings = warnings
             return contents
+        if replay is not None and not any(self.folder.glob("replay-*")):
+            raise UserError(
+                f"{self.folder} has no replay buffer, as the finished trials of a sweep: "
+                "evaluate it with `adac eval`, or load it with with_replay=False"
+            )
         raise UserError(f"no checkpoint in {self.folder} can be used: {'; '.join(warnings)}")
 
     def _load(self, path: Path, replay: Replay | None) -> Contents:
