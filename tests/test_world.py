@@ -84,7 +84,7 @@ def test_every_episode_has_a_seed_of_its_own_and_repeats() -> None:
         marks.append(seen)
     assert marks[0] == marks[1]
     assert len({mark for pair in marks[0] for mark in pair}) == 11 + 6
-    assert one.vector.envs[0].unwrapped.seed_seen == episode_seed(4, 0, 10)
+    assert one.envs[0].unwrapped.seed_seen == episode_seed(4, 0, 10)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
@@ -124,7 +124,7 @@ def test_no_environment_plays_an_episode_of_an_evaluation() -> None:
     many = world(*(Counter(1) for _ in range(4)))
     trained = set()
     for _ in range(20):
-        trained |= {env.unwrapped.seed_seen for env in many.vector.envs}
+        trained |= {env.unwrapped.seed_seen for env in many.envs}
         many.step(np.zeros((4, 2), np.float32))
     assert len(trained) == 80
     evaluated = {episode_seed(0, EVALUATION, salt, n) for salt in range(20) for n in range(10)}

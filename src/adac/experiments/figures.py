@@ -249,7 +249,7 @@ def ablation(sheet: Sheet) -> Any:
         tidy(left, _title(env, groups.values()), "", steps=False)
         tidy(right, "π saturated", "", steps=False)
         left.set_xlabel("final return")
-        right.set_xlabel("share of |π| > 0.98")
+        right.set_xlabel("|π| > 0.98")
         right.set_xlim(-0.05, 1.05)
     axes[0].set_yticks(list(rows.values()), list(rows))
     axes[0].set_ylim(-len(rows) + 0.4, 0.6)
