@@ -88,7 +88,7 @@ def episode_seed(*numbers: int) -> int:
 class World:
     """N environments side by side, stepped as one; reset rows never leave it.
 
-    A plain loop: Gymnasium's SyncVectorEnv does the same in twice the time of a small task's step.
+    A plain loop, because Gymnasium's SyncVectorEnv takes longer (docs/performance.md).
     """
 
     def __init__(self, envs: Sequence[Env], name: str, seed: int):
@@ -159,9 +159,8 @@ class World:
         return finished
 
     def _checked(self, what: str, value: Any) -> Floats:
-        """Memory of our own: a task may give the same array again and again."""
         with np.errstate(over="ignore"):
-            narrow = np.array(value, np.float32)
+            narrow = np.asarray(value, np.float32)
         if not np.isfinite(narrow).all():
             bad = narrow[~np.isfinite(narrow)][0]
             raise RunError(f"{self.name} gave the {what} {bad} at step {self.steps}")
