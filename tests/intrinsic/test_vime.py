@@ -13,7 +13,8 @@ from jax import Array
 
 from adac.intrinsic import Vime, bayes
 from adac.intrinsic.bayes import Posterior
-from adac.intrinsic.vime import WINDOW, VimeState, median, scale, transitions
+from adac.intrinsic.scale import WINDOW, median, scale
+from adac.intrinsic.vime import VimeState, transitions
 from adac.normalise import Statistics
 
 OBS, ACTION, BATCH = 2, 1, 100

@@ -13,12 +13,11 @@ import optax
 from jax import Array
 
 from adac.intrinsic import Intrinsic
+from adac.intrinsic.scale import none_yet, relative, remember, scale
 from adac.networks import Linear
 from adac.normalise import Statistics, empty, normalise, observe
 
 Layers = tuple[Linear, ...]
-
-TINY = 1e-30  # a scale below this counts as none
 
 
 class RndState(NamedTuple):
@@ -26,20 +25,24 @@ class RndState(NamedTuple):
     predictor: Layers
     opt: optax.OptState
     observations: Statistics  # of next_obs; `seen` counts the transitions learned from
-    errors: Statistics  # of the prediction error, [1]
+    medians: Array  # of the prediction error, for its scale
 
 
 @final
 @dataclass(frozen=True)
 class Rnd(Intrinsic):
-    """η · error / σ, where σ is the running standard deviation of the errors, each as it was."""
+    """η · error / scale, where scale is a running median of the error.
+
+    Not the standard deviation of all errors so far: the first ones, of a predictor that has learned
+    nothing yet, would soon leave a hundredth of η and less (docs/intrinsic.md).
+    """
 
     eta: float = 0.1  # η
     model_hidden: tuple[int, ...] = (128,)
     model_features: int = 64  # outputs of the random network
     model_lr: float = 1e-3
     bonus_after: int = 500  # no bonus until the model has learned from so many transitions
-    bonus_clip: float = 1_000.0  # upper bound of error / σ
+    bonus_clip: float = 1_000.0  # upper bound of the error over the scale
 
     def __post_init__(self) -> None:
         if not self.bonus_clip > 0.0:
@@ -59,15 +62,14 @@ class Rnd(Intrinsic):
             predictor=predictor,
             opt=optax.adam(self.model_lr).init(predictor),
             observations=empty(obs_dim),
-            errors=empty(1),
+            medians=none_yet(),
         )
 
     def bonus(self, state: RndState, obs: Array, action: Array, next_obs: Array) -> Array:
-        """η · error / σ; 0 before the predictor has learned from `bonus_after` transitions."""
+        """η · error / scale; 0 before the predictor has learned from `bonus_after` transitions."""
         error = _error(state.predictor, state.target, normalise(state.observations, next_obs))
-        ratio = error / jnp.maximum(scale(state.errors), TINY)
         started = state.observations.seen >= self.bonus_after
-        return jnp.where(started, self.eta * jnp.minimum(ratio, self.bonus_clip), 0.0)
+        return jnp.where(started, self.eta * relative(error, state.medians, self.bonus_clip), 0.0)
 
     def update(
         self, state: RndState, obs: Array, action: Array, next_obs: Array, key: Array
@@ -86,9 +88,9 @@ class Rnd(Intrinsic):
             predictor=optax.apply_updates(state.predictor, step),
             opt=opt,
             observations=observations,
-            errors=observe(state.errors, error[:, None]),
+            medians=remember(state.medians, error),
         )
-        return state, {"model_loss": value, "bonus_scale": scale(state.errors)}
+        return state, {"model_loss": value, "bonus_scale": scale(state.medians)}
 
 
 def _layers(sizes: tuple[int, ...], key: Array) -> Layers:
@@ -106,8 +108,3 @@ def _features(layers: Layers, x: Array) -> Array:
     for layer in layers[:-1]:
         x = jax.nn.relu(layer(x))
     return layers[-1](x)
-
-
-def scale(errors: Statistics) -> Array:
-    """σ of all errors so far, each as it was when its minibatch was drawn."""
-    return jnp.sqrt(errors.squares[0] / jnp.maximum(errors.seen, 1.0))

@@ -14,11 +14,8 @@ from jax import Array
 
 from adac.intrinsic import Intrinsic, bayes
 from adac.intrinsic.bayes import Posterior
+from adac.intrinsic.scale import none_yet, relative, remember, scale
 from adac.normalise import Statistics, empty, normalise, observe, restore
-
-WINDOW = 10  # the scale is the mean of this many medians
-
-TINY = 1e-30  # a scale below this counts as none
 
 
 class VimeState(NamedTuple):
@@ -26,7 +23,7 @@ class VimeState(NamedTuple):
     opt: optax.OptState
     inputs: Statistics  # of (obs, action); `seen` counts the transitions learned from
     targets: Statistics  # of next_obs
-    medians: Array  # [WINDOW], the median gain of each of the last minibatches; 0: none yet
+    medians: Array  # of the gain, for its scale
 
 
 @final
@@ -68,15 +65,14 @@ class Vime(Intrinsic):
             opt=optax.adam(self.model_lr).init(posterior),
             inputs=empty(obs_dim + action_dim),
             targets=empty(obs_dim),
-            medians=jnp.zeros(WINDOW),
+            medians=none_yet(),
         )
 
     def bonus(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
         """η · gain / scale; 0 before the model has learned from `bonus_after` transitions."""
         gain = self.gain(state, obs, action, next_obs)
-        ratio = gain / jnp.maximum(scale(state.medians), TINY)
         started = state.inputs.seen >= self.bonus_after
-        return jnp.where(started, self.eta * jnp.minimum(ratio, self.bonus_clip), 0.0)
+        return jnp.where(started, self.eta * relative(gain, state.medians, self.bonus_clip), 0.0)
 
     def gain(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
         """The information gain of each transition in nats, clipped; [B]."""
@@ -107,8 +103,8 @@ class Vime(Intrinsic):
         )
         step, opt = optax.adam(self.model_lr).update(gradient, state.opt)
         state = state._replace(posterior=optax.apply_updates(state.posterior, step), opt=opt)
-        middle = median(self.gain(state, obs, action, next_obs))
-        state = state._replace(medians=jnp.append(state.medians[1:], middle))
+        gain = self.gain(state, obs, action, next_obs)
+        state = state._replace(medians=remember(state.medians, gain))
         return state, metrics | {"bonus_scale": scale(state.medians)}
 
     def loss(
@@ -125,18 +121,6 @@ class Vime(Intrinsic):
         """f(s, a; w) with w ~ q: where the model, unsure of itself, thinks that an action leads."""
         x = normalise(state.inputs, jnp.concatenate([obs, action], axis=-1))
         return restore(state.targets, bayes.sample(state.posterior, x, 1, key)[0])
-
-
-def median(values: Array) -> Array:
-    """The lower median of [B] by counting: XLA's sort is slow on a CPU."""
-    below = jnp.sum(values[None, :] <= values[:, None], axis=1)
-    return jnp.min(jnp.where(below >= (values.shape[0] + 1) // 2, values, jnp.inf))
-
-
-def scale(medians: Array) -> Array:
-    """The mean of the medians that there are."""
-    known = jnp.sum((medians > 0.0).astype(medians.dtype))
-    return jnp.sum(medians) / jnp.maximum(known, 1.0)
 
 
 def transitions(learned_from: Array, batch: int) -> Array:
