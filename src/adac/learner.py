@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from adac import cache, envs, presets, settings
 from adac.agent import Agent
 from adac.checkpoint import Contents, Store, flatten, unflatten
+from adac.checks import whole
 from adac.errors import RunError, UserError
 from adac.evaluate import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.intrinsic.gap import Trace, Transitions, episode_gap, follow
 from adac.loop import GAP, PREDICT, Loop
 from adac.runs import read_config, versions, write_config
-from adac.world import Env, Episode, Floats, World
+from adac.world import Env, Episode, Floats, World, check_spaces
 
 
 class Learner(Loop):
@@ -40,17 +41,22 @@ class Learner(Loop):
         eval_env: Env | None = None,
     ):
         cache.enable()
+        seed, num_envs = whole("seed", seed), whole("num_envs", num_envs)
         if not 0 <= seed < 2**31:
             raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
         if num_envs < 1:
             raise UserError(f"num_envs must be at least 1, not {num_envs}")
-        self.env_id, self.env_kwargs = _env_id(env), dict(env_kwargs or {})
+        self.env_id, self.env_kwargs, self._remakes = _describe(env, env_kwargs)
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
+        if not isinstance(chosen, Agent):
+            raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
         self._eval_env = eval_env  # the caller's; it then plays alone
         self._eval_envs: list[Env] = []
         world = World(self._training_envs(env, num_envs), self.env_id, seed)
+        if eval_env is not None:
+            _require_fitting(eval_env, world)
         super().__init__(settings.override(chosen, overrides or {}), world, seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
@@ -66,13 +72,18 @@ class Learner(Loop):
 
     def make_env(self, **kwargs: Any) -> Env:
         """Another environment of the same task."""
+        if not self._remakes:
+            raise UserError(
+                f"{self.env_id} was given as an environment with wrappers or settings that its id "
+                "does not tell, so another one can not be made here: make it as you made that"
+            )
         return envs.make(self.env_id, **(self.env_kwargs | kwargs))
 
     def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
         """Train for `steps` more environment steps; see `adac.train.train` for the options."""
         from adac.train import train
 
-        train(self, self.step + steps, progress_bar=progress_bar, **options)
+        train(self, self.step + whole("steps", steps), progress_bar=progress_bar, **options)
         return self
 
     def predict(
@@ -152,15 +163,14 @@ class Learner(Loop):
         """As many as play side by side; made when first needed, and kept."""
         if self._eval_env is not None:
             return [self._eval_env]
-        wanted = min(episodes, SIDE_BY_SIDE)
-        try:
-            while len(self._eval_envs) < wanted:
-                self._eval_envs.append(self.make_env())
-        except UserError:
+        if not self._remakes:
             raise UserError(
-                f"{self.env_id} is not a registered task, so evaluation needs an environment of "
-                "its own: pass eval_env to Learner"
-            ) from None
+                f"{self.env_id} was given as an environment with wrappers or settings that its id "
+                "does not tell, so evaluation needs one of its own: pass eval_env to Learner"
+            )
+        wanted = min(episodes, SIDE_BY_SIDE)
+        while len(self._eval_envs) < wanted:
+            self._eval_envs.append(self.make_env())
         return self._eval_envs[:wanted]
 
     def config(self) -> dict[str, Any]:
@@ -169,6 +179,7 @@ class Learner(Loop):
             "format": "adac-run-1",
             "env": self.env_id,
             "env_kwargs": self.env_kwargs,
+            **({} if self._remakes else {"env_object": True}),
             "agent_name": self.agent_name,
             "label": self.label,
             "agent": settings.to_json(self.agent),
@@ -232,17 +243,25 @@ class Learner(Loop):
         eval_env: Env | None = None,
         with_replay: bool = True,
     ) -> "Learner":
-        """The run as it was saved; `env` and `agent` only where the folder can not name them."""
+        """The run as it was saved; `env` and `agent` only where the folder can not name them.
+
+        Of `agent` the classes are taken, the settings are the run's.
+        """
         folder = Path(folder)
         config = read_config(folder)
         if env is None:
+            if config.get("env_object"):
+                raise UserError(
+                    f"{folder} was trained on an environment that '{config['env']}' alone does not "
+                    "tell: pass one, Learner.load(folder, env=...)"
+                )
             envs.require_imported(config["env"], folder)
         learner = cls(
             env if env is not None else config["env"],
-            agent if agent is not None else settings.from_json(config["agent"]),
+            settings.from_json(config["agent"], like=agent),
             seed=config["seed"],
             num_envs=config["num_envs"],
-            env_kwargs=config["env_kwargs"],
+            env_kwargs=config["env_kwargs"] if env is None else None,
             eval_env=eval_env,
         )
         learner.agent_name = config["agent_name"]
@@ -286,9 +305,22 @@ class Learner(Loop):
             env.close()
 
 
-def _env_id(env: str | Env) -> str:
+def _describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:
     if isinstance(env, str):
-        return env
+        return envs.Description(env, dict(kwargs or {}), all=True)
     if not hasattr(env, "reset") or not hasattr(env, "action_space"):
         raise UserError(f"env must be a task id or a Gymnasium environment, not {env!r}")
-    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    if kwargs:
+        raise UserError("env_kwargs go with a task id: an environment is already made")
+    return envs.describe(env)
+
+
+def _require_fitting(eval_env: Env, world: World) -> None:
+    """It plays other episodes of the same task, so it is another environment like the first."""
+    if eval_env.unwrapped is world.envs[0].unwrapped:
+        raise UserError("eval_env must be an environment of its own, not the one trained in")
+    check_spaces(eval_env, "eval_env")
+    for name in ("observation_space", "action_space"):
+        mine, other = getattr(world.envs[0], name), getattr(eval_env, name)
+        if mine.shape != other.shape:
+            raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from adac.agent import Agent
+from adac.agent import PARTS, Agent
 from adac.bases import SAC, Base, Deterministic
 from adac.errors import UserError
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
@@ -44,24 +44,24 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def from_json(data: Mapping[str, Any]) -> Agent:
-    """The agent that `to_json` wrote; anything else is refused."""
-    values = {name: _part(name, value) for name, value in data.items()}
+def from_json(data: Mapping[str, Any], like: Agent | None = None) -> Agent:
+    """The agent that `to_json` wrote; anything else is refused.
+
+    `like` has the classes of parts that are not adac's own; its settings are not looked at.
+    """
+    own = [] if like is None else [type(getattr(like, name)) for name in PARTS]
+    kinds = KINDS | {kind.__name__: kind for kind in own}
+    values = {name: _part(name, value, kinds) for name, value in data.items()}
     agent: Agent = _build(Agent, values)
     return agent
 
 
-PARTS: dict[str, type[Any]] = {
-    "base": Base, "explorer": Explorer, "intrinsic": Intrinsic, "networks": Networks,
-}  # fmt: skip
-
-
-def _part(name: str, value: Any) -> Any:
+def _part(name: str, value: Any, kinds: Mapping[str, type[Any]]) -> Any:
     if name not in PARTS or (name == "intrinsic" and value is None):
         return value
     if not isinstance(value, Mapping):
         raise UserError(f"the {name} of this agent is not described by its settings: {value!r}")
-    kind = KINDS.get(str(value.get("kind")))
+    kind = kinds.get(str(value.get("kind")))
     if kind is None or not issubclass(kind, PARTS[name]):
         raise UserError(
             f"the part '{value.get('kind')}' of this agent is not known here as its {name}: "
@@ -164,6 +164,8 @@ def _scalar(name: str, value: Any, kind: type) -> Any:
             return int(number)
         if kind is float and not isinstance(value, bool):
             return float(value)
+        if kind not in (bool, int, float):  # of a part that is not adac's own
+            return value
     except (ValueError, KeyError, TypeError, OverflowError):
         pass
     raise UserError(f"{name} must be {_article(kind)}, not '{value}'")

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 from gymnasium import error
@@ -55,6 +55,40 @@ def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
                 f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
             ) from failure
         raise
+
+
+class Description(NamedTuple):
+    """What a run folder can say of an environment: `make(id, **kwargs)`, if that is `all` of it."""
+
+    id: str
+    kwargs: dict[str, Any]
+    all: bool
+
+
+# Wrappers that look on; what Gymnasium's `make` puts on by itself is in a spec's own fields.
+_ONLOOKERS = {"FreshWorld", "RecordEpisodeStatistics", "RecordVideo", "HumanRendering"}
+
+
+def describe(env: gymnasium.Env[Any, Any]) -> Description:
+    """An environment that somebody made: wrappers of its own are not in any description."""
+    spec = env.spec
+    registered = gymnasium.registry.get(spec.id) if spec is not None else None
+    if spec is None or registered is None:
+        name = type(env.unwrapped).__name__ if spec is None else spec.id
+        return Description(name, {}, all=False)
+    kwargs = {
+        name: value
+        for name, value in spec.kwargs.items()
+        if name != "render_mode"
+        and not (name in registered.kwargs and registered.kwargs[name] == value)
+    }
+    limit = spec.max_episode_steps
+    if limit != registered.max_episode_steps:
+        kwargs["max_episode_steps"] = limit
+    wrappers = {wrapper.name for wrapper in spec.additional_wrappers}
+    wrappers -= {wrapper.name for wrapper in registered.additional_wrappers}
+    plain = all(isinstance(value, str | int | float | bool) for value in kwargs.values())
+    return Description(spec.id, kwargs, all=plain and wrappers <= _ONLOOKERS)
 
 
 def import_module_of(task_id: str) -> None:
