@@ -180,6 +180,8 @@ def test_stop_return_ends_early(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert adac("train", ENV, "--steps", "5000", "--out", folder, *TINY, "--stop-return", "-1") == 0
     assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
+    assert adac("resume", folder) == 0
+    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
 
 
 def test_predict_carries_the_correlated_latent_from_call_to_call() -> None:
@@ -241,6 +243,8 @@ def test_lists(what: str, word: str, capsys: pytest.CaptureFixture[str]) -> None
         (["Pendulum-v1", "--seed", "-1"], "seed"),
         (["Pendulum-v1", "--num-envs", "0"], "num_envs"),
         (["Pendulum-v1", "--eval-episodes", "0"], "eval_episodes"),
+        (["Pendulum-v1", "--eval-every", "-5"], "eval_every"),
+        (["Pendulum-v1", "--agent", "TD3"], "did you mean td3"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(
@@ -252,7 +256,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in fails(capsys, "train", *words)
-    assert not list(tmp_path.rglob("config.json"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_folders_that_are_no_runs(
@@ -264,7 +268,12 @@ def test_folders_that_are_no_runs(
     (tmp_path / "config.json").write_text("{")
     assert "damaged" in fails(capsys, "eval", tmp_path)
     (tmp_path / "config.json").write_text((run / "config.json").read_text())
-    assert "no checkpoint" in fails(capsys, "eval", tmp_path)
+    assert "begin anew" in fails(capsys, "eval", tmp_path)
+    config = json.loads((run / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"seed": "x"}))
+    assert "its seed is 'x'" in fails(capsys, "eval", tmp_path)
+    taken = fails(capsys, "train", ENV, "--out", run / "config.json", code=1)
+    assert "config.json: File exists" in taken
     assert "no column" in fails(capsys, "plot", run, "-o", tmp_path / "x.png", "--metric", "biass")
     assert ".png" in fails(capsys, "plot", run, "-o", tmp_path / "x.bmp")
     assert ".mp4" in fails(capsys, "eval", run, "--video", tmp_path / "x.avi")

@@ -10,6 +10,8 @@ from gymnasium.spaces import Box, Dict, Discrete
 from adac.errors import RunError, UserError
 from adac.world import EVALUATION, World, check_spaces, episode_seed
 
+F32 = float(np.finfo(np.float32).max)
+
 
 class Counter(gymnasium.Env[Any, Any]):
     """Observation (episode's first draw, step); reward = the action received; ends as told."""
@@ -95,6 +97,49 @@ def test_a_non_finite_reward_names_task_step_and_value(bad: float) -> None:
         one.step(np.zeros((1, 2), np.float32))
 
 
+class Doubling(Counter):
+    """Changes the action that it is given, in place."""
+
+    def step(self, action: Any) -> Any:
+        action *= 2.0
+        obs, *rest = super().step(action)
+        return obs + action[0], *rest
+
+
+def test_an_action_changed_by_the_task_is_remembered_as_it_was_chosen() -> None:
+    one = world(Doubling(9))
+    for number in range(4):
+        one.step(np.full((1, 2), 0.1 * number, np.float32))
+    arrays, facts = one.snapshot()
+    for _ in range(2):  # nor does standing there again change it
+        assert world(Doubling(9)).restore(arrays, facts) == []
+        np.testing.assert_allclose(arrays["actions.0"][:, 0], [1.0, 1.3, 1.6, 1.9], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ((np.zeros(2), np.ones(1)), "reward"),
+        ((np.zeros(2), None), "reward"),
+        ((np.zeros(3), 0.0), "not in its observation_space"),
+    ],
+)
+def test_what_is_no_reward_and_no_observation_names_the_task(result: Any, words: str) -> None:
+    class Broken(Counter):
+        def step(self, action: Any) -> Any:
+            return *result, False, False, {}
+
+    with pytest.raises(RunError, match=f"^Counter gave .*{words}"):
+        world(Broken()).step(np.zeros((1, 2), np.float32))
+
+
+def test_scaling_there_and_back() -> None:
+    space = Box(np.array([-2.0, 3.0], np.float32), np.array([4.0, 3.0], np.float32))
+    scaling = check_spaces(Odd(action=space), "Odd")
+    inside = np.array([[-1, 0], [0.5, 0], [1, 0]], np.float32)
+    np.testing.assert_allclose(scaling.from_task(scaling.to_task(inside)), inside, atol=1e-6)
+
+
 class Odd(Counter):
     def __init__(self, obs: Any = None, action: Any = None):
         super().__init__()
@@ -107,6 +152,7 @@ class Odd(Counter):
     [
         (Odd(action=Discrete(3)), "continuous actions"),
         (Odd(action=Box(-np.inf, np.inf, (2,))), "unbounded"),
+        (Odd(action=Box(-F32, F32, (2,))), "unbounded"),  # its range overflows
         (Odd(action=Box(-1, 1, (2, 2))), "flat Box"),
         (Odd(obs=Box(0, 255, (84, 84, 3), np.uint8)), "FlattenObservation"),
         (Odd(obs=Dict({"a": Box(-1, 1, (1,))})), "FlattenObservation"),

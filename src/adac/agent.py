@@ -14,7 +14,7 @@ import optax
 from jax import Array
 
 from adac.bases import Base, Deterministic
-from adac.checks import at_least
+from adac.checks import at_least, counts
 from adac.explorers import Analogous, Explorer
 from adac.intrinsic import Intrinsic
 from adac.intrinsic.gap import action_gap
@@ -22,6 +22,9 @@ from adac.networks import Actor, Critic, Networks
 from adac.normalise import Statistics, empty, normalise
 
 Metrics = dict[str, Array]
+PARTS: dict[str, Any] = {
+    "base": Base, "explorer": Explorer, "intrinsic": Intrinsic | None, "networks": Networks,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,13 @@ class Agent:
     normalise_obs: bool = False
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "batch_size", "replay_size")
-        at_least(self, 0, "warmup", "updates_per_step")
+        for name, kind in PARTS.items():
+            value, wanted = getattr(self, name), getattr(kind, "__name__", kind)
+            if not isinstance(value, kind):
+                raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
+        counts(self, 1, "batch_size", "replay_size")
+        counts(self, 0, "warmup")
+        at_least(self, 0, "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from adac.checks import at_least, between
+from adac.checks import at_least, between, counts
 
 Q = Callable[[Array], Array]  # action [B, d] → value [B], at the batch's states
 
@@ -35,7 +35,7 @@ class Base(ABC):
 
     def __post_init__(self) -> None:
         between(self, 0.0, 1.0, "discount", "tau")
-        at_least(self, 1, "critics", "policy_delay")
+        counts(self, 1, "critics", "policy_delay")
         at_least(self, 0.0, "actor_lr", "critic_lr")
 
     @abstractmethod

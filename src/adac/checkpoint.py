@@ -129,7 +129,10 @@ class Store:
         """The newest good checkpoint; fills `replay` in place if there is one."""
         manifests = self._manifests()
         if not manifests:
-            raise UserError(f"{self.folder} holds no checkpoint")
+            raise UserError(
+                f"{self.folder} holds no checkpoint: the run ended before its first, "
+                "so begin anew in another folder"
+            )
         warnings: list[str] = []
         for path in manifests:
             try:
@@ -160,10 +163,17 @@ class Store:
         for file in body.replay:
             rows = _tensors(self._read(file)).get("rows")
             fits = rows is not None and rows.ndim == 2 and rows.dtype == np.float32
-            if rows is None or not fits or rows.shape[1] != replay.rows.shape[1]:
-                raise DamagedError(f"{file.name} does not hold rows of this task's size")
+            if rows is None or not fits:
+                raise DamagedError(f"{file.name} does not hold transitions")
+            if rows.shape[1] != replay.rows.shape[1]:
+                raise UserError(
+                    f"{self.folder} holds transitions of another size: observations and actions "
+                    "of this environment are not those that the run was trained on"
+                )
             if row + len(rows) > replay.capacity:
-                raise DamagedError("it holds more transitions than this agent's replay_size")
+                raise UserError(
+                    f"{self.folder} holds more transitions than this agent's replay_size"
+                )
             replay.rows[row : row + len(rows)] = rows
             row += len(rows)
         self._good = {file.name: file for file in body.replay}

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from adac.errors import AdacError, RunError, UserError
 from adac.experiments import commands, report_commands
@@ -88,9 +88,18 @@ def train(
     """Train an agent on a task, into a run folder."""
     from adac.learner import Learner
     from adac.runs import locked
+    from adac.train import Schedule
 
     if steps < 1:
         raise UserError(f"steps must be at least 1, not {steps}")
+    schedule: dict[str, Any] = {
+        "eval_every": eval_every,
+        "eval_episodes": eval_episodes,
+        "checkpoint_every": checkpoint_every,
+        "log_every": log_every,
+        "stop_return": stop_return,
+    }
+    Schedule(**schedule)  # what is wrong with it is said before there is a folder
     overrides = parse_settings(set_ or [])
     if out is not None:
         _require_free(out)
@@ -99,18 +108,7 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, patience=0.0):
         _require_free(folder)  # also of one that has begun since
-        _run(
-            learner,
-            steps,
-            folder,
-            tensorboard=tensorboard,
-            wandb=wandb,
-            eval_every=eval_every,
-            eval_episodes=eval_episodes,
-            checkpoint_every=checkpoint_every,
-            log_every=log_every,
-            stop_return=stop_return,
-        )
+        _run(learner, steps, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
 
 
 @app.command()
@@ -139,10 +137,22 @@ def resume(
         if learner.step >= total:
             print(f"{folder} is at step {learner.step:,} already; train on with --steps")
             return
+        if steps is None and _reached(folder, learner.step, config.get("stop_return")):
+            print(f"{folder} has reached its stop_return; train on with --steps")
+            return
         schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
         horizon = config.get("horizon") if steps is None else None
         options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
         _run(learner, total, folder, **options, **schedule)
+
+
+def _reached(folder: Path, step: int, goal: float | None) -> bool:
+    """Whether the run ended because an evaluation returned as much as it was to."""
+    from adac.logs import read_table
+
+    last = (read_table(folder / "evaluations.csv") or [{}])[-1]
+    at_end = goal is not None and last.get("step") == str(step)
+    return at_end and float(last["mean_return"]) >= (goal or 0.0)
 
 
 class _Stop:
@@ -321,9 +331,10 @@ def _agents_table() -> Table:
 def _envs_table() -> Table:
     from adac import envs
 
-    table = Table("task", "group", "observations", "actions", "extra", box=None, pad_edge=False)
-    for task in (*envs.SUITE, *envs.EXTRAS):
-        table.add_row(task.id, task.group, str(task.obs_dim), str(task.action_dim), task.extra)
+    task = Column("task", no_wrap=True)  # to be copied, however narrow the terminal
+    table = Table(task, "group", "observations", "actions", "extra", box=None, pad_edge=False)
+    for one in (*envs.SUITE, *envs.EXTRAS):
+        table.add_row(one.id, one.group, str(one.obs_dim), str(one.action_dim), one.extra)
     return table
 
 
@@ -372,8 +383,11 @@ def main(arguments: list[str] | None = None) -> None:
 def _explain(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    known = isinstance(error, AdacError)
-    text = str(error) if known else f"{type(error).__name__}: {error} (--debug shows where)"
+    text = f"{type(error).__name__}: {error} (--debug shows where)"
+    if isinstance(error, AdacError):
+        text = str(error)
+    elif isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{error.filename}: {error.strerror}"
     print(f"adac: {text}", file=sys.stderr)
     return error.exit_code if isinstance(error, AdacError) else 1
 

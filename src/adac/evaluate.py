@@ -48,6 +48,8 @@ def evaluate(
     """
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
+    if seed < 0:
+        raise UserError(f"seed must not be negative, and is {seed}")
     lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
     scaling = check_spaces(lanes[0], name)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
@@ -61,7 +63,7 @@ def evaluate(
     obs = np.stack([begin(lane, episode) for lane, episode in playing.items()])
     while playing:
         if frame is not None:
-            frame(lanes[0].render())
+            frame(_picture(lanes[0], name))
         actions = scaling.to_task(policy(obs))
         for lane, episode in list(playing.items()):
             raw, reward, terminated, truncated, _ = lanes[lane].step(actions[lane])
@@ -78,6 +80,13 @@ def evaluate(
                 obs[lane] = begin(lane, begun)
                 begun += 1
     return Evaluation(returns, lengths)
+
+
+def _picture(env: Env, name: str) -> Any:
+    try:
+        return env.render()
+    except NotImplementedError:
+        raise UserError(f"{name} does not render, so it can not be filmed") from None
 
 
 class Video:

@@ -15,7 +15,7 @@ from jax import Array
 
 from adac import svgd
 from adac.bases import Base
-from adac.checks import at_least, one_of
+from adac.checks import at_least, counts, one_of, tuples
 from adac.networks import Actor, Critic
 
 Space = Literal["pre-squash", "action"]
@@ -160,7 +160,8 @@ class Analogous(Explorer):
         return self.behaviour_lr
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "particles")
+        counts(self, 1, "particles")
+        tuples(self, "latent_correlation")
         at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr", "score_floor")
         one_of(self, "space", get_args(Space))
         one_of(self, "bandwidth", get_args(Bandwidth))

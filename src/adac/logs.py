@@ -212,11 +212,11 @@ class Bar:
     def __init__(self, progress: Progress, pace: Pace, step: int, total: int):
         self._progress, self.pace = progress, pace
         self._task = progress.add_task("training", total=total, completed=step, last_return=None)
-        self._last = 0.0
+        self._last, self._total = 0.0, total
 
     def update(self, step: int, last_return: float | None) -> None:
         now = time.monotonic()
-        if now - self._last < 0.2:
+        if now - self._last < 0.2 and step < self._total:
             return
         self._last = now
         self.pace.mark(step)

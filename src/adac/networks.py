@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.checks import at_least
+from adac.checks import counts, tuples
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Networks:
     latent_hidden: tuple[int, ...] = (100,)  # layers after ξ has come in; unused without ξ
 
     def __post_init__(self) -> None:
-        at_least(self, 0, "latent")
+        counts(self, 0, "latent")
+        tuples(self, "actor_hidden", "critic_hidden", "latent_hidden")
         if min(*self.actor_hidden, *self.critic_hidden, *self.latent_hidden, 1) < 1:
             raise ValueError("actor_hidden, critic_hidden and latent_hidden must be positive sizes")
         if self.latent and not self.latent_hidden:

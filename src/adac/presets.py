@@ -117,7 +117,7 @@ FEW_PARTICLES = re.compile(r"(^|:)Hopper-v\d+$|RoboschoolAtlasForwardWalk-v\d+$"
 def make(name: str, env_id: str = "") -> Agent:
     """The named agent, with the paper's exceptions for this task."""
     if name not in AGENTS:
-        near = difflib.get_close_matches(name, AGENTS, n=3, cutoff=0.4) or list(AGENTS)
+        near = difflib.get_close_matches(name.lower(), AGENTS, n=3, cutoff=0.4) or list(AGENTS)
         raise UserError(f"there is no agent '{name}'; did you mean {', '.join(near)}?")
     agent = AGENTS[name][1]()
     if isinstance(agent.explorer, Analogous) and FEW_PARTICLES.search(env_id):

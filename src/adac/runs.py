@@ -10,9 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from adac.errors import RunError, UserError
 
 Config = Mapping[str, Any]
+CONFIG = {
+    "env": str, "agent": dict, "agent_name": str, "seed": int, "num_envs": int, "env_kwargs": dict,
+}  # fmt: skip
 
 
 def versions() -> dict[str, str]:
@@ -28,7 +33,15 @@ def versions() -> dict[str, str]:
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    write_whole(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+    text = json.dumps(config, indent=2, default=_number)
+    write_whole(folder / "config.json", (text + "\n").encode())
+
+
+def _number(value: Any) -> Any:
+    """A NumPy number as JSON's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise UserError(f"{value!r} can not be written to config.json: use numbers, texts and lists")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -39,8 +52,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads(path.read_bytes())
         if config["format"] != "adac-run-1":
             raise UserError(f"{path} has the format {config['format']!r}, not adac-run-1")
-        for name in ("env", "agent", "agent_name", "seed", "num_envs", "env_kwargs"):
-            config[name]
+        for name, kind in CONFIG.items():
+            if not isinstance(config[name], kind):
+                raise ValueError(f"its {name} is {config[name]!r}")
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return config

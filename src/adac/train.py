@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adac.checkpoint import Store
+from adac.checks import whole
 from adac.errors import UserError
 from adac.learner import Learner
 from adac.logs import (
@@ -102,6 +103,7 @@ def train(
     β is annealed over `horizon` steps, which is `until` unless told otherwise: whoever trains in
     pieces names the whole. The rest are the fields of `Schedule`.
     """
+    until = whole("steps", until)
     if until < learner.step:
         raise UserError(f"the run is at step {learner.step} already, past {until}")
     learner.horizon = max(until if horizon is None else horizon, 1)
@@ -124,9 +126,11 @@ def train(
 
 
 def _require_own(folder: Path, learner: Learner) -> None:
-    """A run that somebody has paid for is not overwritten by one that begins anew."""
+    """A run that somebody has paid for is not overwritten by another."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: choose a folder for the run")
     store = Store(folder / "checkpoint")
-    if (store.last_step() or 0) > learner.step and not learner.stored_in(folder):
+    if store.last_step() and not learner.stored_in(folder):
         raise UserError(
             f"{folder} already holds a run of {store.last_step():,} steps: continue it with "
             "Learner.load, or choose another folder"
@@ -164,7 +168,7 @@ class _Run:
                 self._last_return = learner.recent[-1].total
             self._due(before)
             self.display.update(learner.step, self._last_return)
-            going = callback is None or callback(learner) is not False
+            going = callback is None or not _is_false(callback(learner))
         learner.wall_seconds = time.monotonic() - self._started
         done = self._enough or learner.step >= until
         if done and self.schedule.eval_every:
@@ -225,6 +229,11 @@ class _Run:
             self.recorder.sync()
         self.learner.save_to(self.store)
         self._saved = self.learner.step
+
+
+def _is_false(answer: Any) -> bool:
+    """False, Python's or NumPy's; nothing and 0 are not an answer."""
+    return isinstance(answer, bool | np.bool_) and not answer
 
 
 def _crossed(before: int, now: int, every: int) -> bool:

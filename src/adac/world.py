@@ -45,6 +45,11 @@ class Scaling(NamedTuple):
         clipped: NDArray[Any] = np.minimum(np.maximum(scaled, self.low), self.high)
         return clipped
 
+    def from_task(self, action: NDArray[Any]) -> NDArray[Any]:
+        """Back to [-1, 1]; 0 where there is nothing to choose."""
+        free = self.half > 0
+        return np.where(free, (action - self.low) / np.where(free, self.half, 1) - 1, 0)
+
 
 def check_spaces(env: Env, name: str) -> Scaling:
     """Refuse what the agents can not learn on, naming the wrapper that helps."""
@@ -54,7 +59,9 @@ def check_spaces(env: Env, name: str) -> Scaling:
             f"{name} has the action space {action}, but adac learns continuous actions: "
             "choose a task with a Box action space, or use gymnasium.wrappers.TransformAction"
         )
-    if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = (action.high - action.low) / 2
+    if not np.isfinite(half).all():
         raise UserError(
             f"{name} has an unbounded action space {action}: bound it with "
             "gymnasium.wrappers.TransformAction and a finite Box"
@@ -69,7 +76,7 @@ def check_spaces(env: Env, name: str) -> Scaling:
             f"{name} has observations {_brief(obs)}, but a flat vector is needed: "
             "wrap it in gymnasium.wrappers.FlattenObservation"
         )
-    return Scaling(action.low, action.high, (action.high - action.low) / 2)
+    return Scaling(action.low, action.high, half)
 
 
 def _brief(space: gymnasium.Space[Any]) -> str:
@@ -132,11 +139,12 @@ class World:
     def step(self, action: Floats) -> Step:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
         scaled = self.scaling.to_task(action)
-        taken = [env.step(one) for env, one in zip(self.envs, scaled, strict=True)]
+        # A copy, because a task may change what it is given.
+        taken = [env.step(one.copy()) for env, one in zip(self.envs, scaled, strict=True)]
         raw, rewards, terminated, truncated, _ = zip(*taken, strict=True)
         self.steps += self.num_envs
         next_obs = self._checked("observation", raw)
-        reward = np.array([float(one) for one in rewards])
+        reward = np.array([self._number(one) for one in rewards])
         reward32 = self._checked("reward", reward)
         self.returns += reward
         for log, one in zip(self.actions, scaled, strict=True):
@@ -158,9 +166,20 @@ class World:
         self.obs = self._checked("observation", obs)
         return finished
 
+    def _number(self, reward: Any) -> float:
+        try:
+            return float(reward)
+        except (TypeError, ValueError):
+            raise RunError(f"{self.name} gave the reward {reward!r}, not a number") from None
+
     def _checked(self, what: str, value: Any) -> Floats:
-        with np.errstate(over="ignore"):
-            narrow = np.asarray(value, np.float32)
+        try:
+            with np.errstate(over="ignore"):
+                narrow = np.asarray(value, np.float32)
+        except ValueError:  # of different lengths
+            narrow = np.zeros(0, np.float32)
+        if what == "observation" and narrow.shape != (self.num_envs, self.obs_dim):
+            raise RunError(f"{self.name} gave an observation that is not in its observation_space")
         if not np.isfinite(narrow).all():
             bad = narrow[~np.isfinite(narrow)][0]
             raise RunError(f"{self.name} gave the {what} {bad} at step {self.steps}")
@@ -195,7 +214,7 @@ class World:
     def _replay(self, i: int) -> Floats:
         obs = self._reset(i)
         for action in self.actions[i]:
-            obs, *_ = self.envs[i].step(action)
+            obs, *_ = self.envs[i].step(action.copy())
         return np.asarray(obs, np.float32)
 
     def _abandon(self, i: int) -> str:

@@ -98,6 +98,9 @@ def test_a_toml_file_is_tasks_times_agents_and_variants_times_seeds(tmp_path: Pa
         (("steps", "stepps"), "unknown key 'stepps'; did you mean steps"),
         (("steps = 1000", ""), "has no 'steps'"),
         (("steps = 1000", "steps = true"), "'steps' can not be True"),
+        (("steps = 1000", "steps = 0"), "'steps' must be"),
+        (("steps = 1000", 'steps = { "Pendulum-v1" = 100.5 }'), "'steps' must be"),
+        (("steps = 1000", "steps = 1000\nnum_envs = 0"), "'num_envs' must be at least 1"),
         (("particles", "particels"), "no setting 'particels'"),
         (("[1, 5]", "[]"), "'seeds' must be"),
         (("Pendulum-v1", "Pendulun-v1"), "no task is registered as 'Pendulun-v1'"),
@@ -113,6 +116,20 @@ def test_a_bad_toml_file_is_one_sentence(
     path.write_text(GOOD.replace(*change))
     with pytest.raises(UserError, match=sentence):
         trials(read_toml(path))
+
+
+def test_a_task_may_name_the_module_that_registers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "registers_a_task.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import PendulumEnv\n"
+        "gymnasium.register('Mine-v0', PendulumEnv, max_episode_steps=9)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "mine.toml"
+    path.write_text('tasks = ["registers_a_task:Mine-v0"]\nagents = ["td3"]\nsteps = 100\n')
+    assert {trial.task for trial in trials(read_toml(path))} == {"registers_a_task:Mine-v0"}
 
 
 def test_an_unknown_sweep_names_the_near_ones() -> None:

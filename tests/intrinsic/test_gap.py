@@ -128,6 +128,25 @@ def test_trace_remembers_what_was_done_in_the_agent_s_units() -> None:
     assert trace.take() == []
 
 
+class InPlace(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """One buffer for all observations, as some simulators have."""
+
+    def observation(self, observation: Any) -> Any:
+        self.buffer = getattr(self, "buffer", observation)
+        self.buffer[:] = observation
+        return self.buffer
+
+
+def test_trace_copies_what_a_task_overwrites() -> None:
+    taken = []
+    for wrap in (lambda env: env, InPlace):
+        trace = Trace(wrap(gymnasium.make("Pendulum-v1", max_episode_steps=7)))
+        evaluate(lambda obs: np.tanh(obs[:, :1]), trace, 1, seed=0)
+        taken.append(trace.take()[0])
+    for plain, overwritten in zip(*taken, strict=True):
+        np.testing.assert_array_equal(plain, overwritten)
+
+
 def still(learner: Learner) -> None:
     """π is 0 everywhere, online and in its target weights; so is μ, but for its noise."""
     zero = jax.tree.map(jnp.zeros_like, learner.state.actor)

@@ -125,6 +125,8 @@ def _run(suite: "Suite", options: Options) -> bool:
     from adac.experiments import suites, sweep
 
     trials = suites.trials(suite)
+    if suite.title:
+        print(suite.title)
     folder = options.out / suite.name
     if options.dry_run:
         _list(trials, folder)

@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium
 
-from adac.envs import SUITE
+from adac.envs import SUITE, import_module_of
 from adac.errors import UserError
 from adac.experiments.trials import Trial, make_trial
 from adac.train import Schedule
@@ -30,7 +30,7 @@ class Entrant:
 @dataclass(frozen=True)
 class Suite:
     name: str
-    title: str
+    title: str  # said when it starts; may be empty
     tasks: tuple[str, ...]
     entrants: tuple[Entrant, ...]
     steps: int | Mapping[str, int]  # for all tasks, or for each
@@ -74,7 +74,8 @@ def trials(suite: Suite) -> list[Trial]:
 def _require_task(task: str) -> None:
     """A misspelled name is told at once, and not by each of its trials."""
     try:
-        gymnasium.spec(task)
+        import_module_of(task)
+        gymnasium.spec(task.rpartition(":")[2])
     except (gymnasium.error.Error, ImportError) as error:
         raise UserError(f"no task is registered as '{task}': {' '.join(str(error).split())}") \
             from None  # fmt: skip
@@ -259,8 +260,14 @@ def read_toml(path: Path) -> Suite:
         raise UserError(f"{path} is not TOML: {error}") from None
     _check(data, _KEYS, str(path))
     for needed in ("tasks", "steps"):
-        if not data.get(needed):
+        if needed not in data or data[needed] in ([], {}):
             raise UserError(f"{path} has no '{needed}'")
+    steps = data["steps"]
+    for each in steps.values() if isinstance(steps, dict) else [steps]:
+        if not isinstance(each, int) or each < 1:
+            raise UserError(f"{path}: 'steps' must be whole numbers of at least 1, not {each!r}")
+    if data.get("num_envs", 1) < 1:
+        raise UserError(f"{path}: 'num_envs' must be at least 1, not {data['num_envs']}")
     common = data.get("settings", {})
     entrants = [Entrant(agent, agent, common) for agent in _texts(data, "agents", path)]
     entrants += [_variant(variant, common, path) for variant in data.get("variants", [])]
@@ -269,10 +276,10 @@ def read_toml(path: Path) -> Suite:
     name = data.get("name", path.stem)
     return Suite(
         name=name,
-        title=data.get("title", name),
+        title=data.get("title", ""),
         tasks=tuple(_texts(data, "tasks", path)),
         entrants=tuple(entrants),
-        steps=data["steps"],
+        steps=steps,
         seeds=_seeds(data.get("seeds", 5), path),
         schedule={key: data[key] for key in _SCHEDULE if key in data},
         num_envs=data.get("num_envs", 1),

@@ -19,6 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from adac.intrinsic import Intrinsic
+from adac.world import check_spaces
 
 Floats = NDArray[np.float32]
 Bonus = Callable[[Floats, Floats, Floats], Any]  # (obs, action, next_obs) [B, ...] → [B]
@@ -55,23 +56,22 @@ class Trace(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any]):
         super().__init__(env)
+        self._scaling = check_spaces(env, "the task")
         self.first = True  # whether the next step is the first of an episode
         self._episodes: list[list[tuple[Floats, Floats, Floats]]] = []
         self._obs = np.zeros(0, np.float32)
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(**kwargs)
-        self.first, self._obs = True, np.asarray(obs, np.float32)
+        self.first, self._obs = True, np.array(obs, np.float32)
         self._episodes.append([])
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        centred = self._scaling.from_task(action).astype(np.float32)
         result = self.env.step(action)
-        space = self.env.action_space
-        assert isinstance(space, gymnasium.spaces.Box)
-        centred = 2.0 * (np.asarray(action) - space.low) / (space.high - space.low) - 1.0
-        next_obs = np.asarray(result[0], np.float32)
-        self._episodes[-1].append((self._obs, centred.astype(np.float32), next_obs))
+        next_obs = np.array(result[0], np.float32)  # a copy: some tasks change theirs in place
+        self._episodes[-1].append((self._obs, centred, next_obs))
         self.first, self._obs = False, next_obs
         return result
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.checks import tuples
 from adac.intrinsic import Intrinsic
 from adac.intrinsic.scale import none_yet, relative, remember, scale
 from adac.networks import Linear
@@ -45,6 +46,7 @@ class Rnd(Intrinsic):
     bonus_clip: float = 1_000.0  # upper bound of the error over the scale
 
     def __post_init__(self) -> None:
+        tuples(self, "model_hidden")
         if not self.bonus_clip > 0.0:
             raise ValueError(f"bonus_clip must be above 0, not {self.bonus_clip:g}")
         for name in ("eta", "model_lr", "bonus_after"):

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.checks import tuples
 from adac.intrinsic import Intrinsic, bayes
 from adac.intrinsic.bayes import Posterior
 from adac.intrinsic.scale import none_yet, relative, remember, scale
@@ -46,6 +47,7 @@ class Vime(Intrinsic):
     bonus_clip: float = 1_000.0  # upper bound of the gain, and of the gain over the scale
 
     def __post_init__(self) -> None:
+        tuples(self, "model_hidden")
         for name in ("information_step", "prior_std", "likelihood_std", "bonus_clip"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name):g}")
