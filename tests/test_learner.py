@@ -155,6 +155,17 @@ def test_numbers_may_be_numpy_s_or_written_as_1e3(tmp_path: Path) -> None:
     assert loaded.env_kwargs == {"g": 2.0}
 
 
+def test_predict_takes_the_state_of_as_many_observations() -> None:
+    learner = small(agent="adac-td3")
+    _, state = learner.predict(np.zeros(3))
+    for start in (None, True, [False], np.array([True])):
+        action, _ = learner.predict(np.zeros(3), state, start)  # type: ignore[arg-type]
+        assert action.shape == (1,)
+    for wrong in ({"state": state}, {"episode_start": np.zeros(3, bool)}):
+        with pytest.raises(UserError, match="these 2 observations"):
+            learner.predict(np.zeros((2, 3)), **wrong)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

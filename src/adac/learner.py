@@ -72,12 +72,15 @@ class Learner(Loop):
 
     def make_env(self, **kwargs: Any) -> Env:
         """Another environment of the same task."""
+        self._require_told("so another one can not be made here: make it as you made that")
+        return envs.make(self.env_id, **(self.env_kwargs | kwargs))
+
+    def _require_told(self, advice: str) -> None:
         if not self._remakes:
             raise UserError(
                 f"{self.env_id} was given as an environment with wrappers or settings that its id "
-                "does not tell, so another one can not be made here: make it as you made that"
+                f"does not tell, {advice}"
             )
-        return envs.make(self.env_id, **(self.env_kwargs | kwargs))
 
     def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
         """Train for `steps` more environment steps; see `adac.train.train` for the options."""
@@ -116,7 +119,14 @@ class Learner(Loop):
         self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None
     ) -> tuple[Floats, Any]:
         count = len(obs)
-        first = np.zeros(count, bool) if episode_start is None else np.asarray(episode_start, bool)
+        first = np.ravel(False if episode_start is None else episode_start).astype(bool)
+        sizes = {len(leaf) for leaf in jax.tree.leaves(memory)} | {len(first)} - {1}
+        if sizes - {count}:
+            raise UserError(
+                f"state and episode_start must be those of these {count} observations: "
+                "pass None to begin anew"
+            )
+        first = np.broadcast_to(first, count)
         if memory is None:
             first = np.ones(count, bool)
             memory = self.agent.explorer.init_memory(
@@ -163,11 +173,7 @@ class Learner(Loop):
         """As many as play side by side; made when first needed, and kept."""
         if self._eval_env is not None:
             return [self._eval_env]
-        if not self._remakes:
-            raise UserError(
-                f"{self.env_id} was given as an environment with wrappers or settings that its id "
-                "does not tell, so evaluation needs one of its own: pass eval_env to Learner"
-            )
+        self._require_told("so evaluation needs one of its own: pass eval_env to Learner")
         wanted = min(episodes, SIDE_BY_SIDE)
         while len(self._eval_envs) < wanted:
             self._eval_envs.append(self.make_env())
