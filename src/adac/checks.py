@@ -34,7 +34,7 @@ def whole(name: str, value: Any) -> int:
             return number
     except (TypeError, ValueError, OverflowError):
         pass
-    raise UserError(f"{name} must be a whole number, not {value!r}")
+    raise UserError(f"{name} must be a whole number, not '{value}'")
 
 
 def counts(owner: Any, low: int, *names: str) -> None:

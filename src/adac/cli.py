@@ -150,9 +150,10 @@ def _reached(folder: Path, step: int, goal: float | None) -> bool:
     """Whether the run ended because an evaluation returned as much as it was to."""
     from adac.logs import read_table
 
+    if goal is None:
+        return False
     last = (read_table(folder / "evaluations.csv") or [{}])[-1]
-    at_end = goal is not None and last.get("step") == str(step)
-    return at_end and float(last["mean_return"]) >= (goal or 0.0)
+    return last.get("step") == str(step) and float(last["mean_return"]) >= goal
 
 
 class _Stop:

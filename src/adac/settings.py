@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from adac.agent import PARTS, Agent
 from adac.bases import SAC, Base, Deterministic
+from adac.checks import whole
 from adac.errors import UserError
 from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
 from adac.intrinsic import Intrinsic, Rnd, Vime
@@ -158,10 +159,7 @@ def _scalar(name: str, value: Any, kind: type) -> Any:
         if kind is bool:
             return words[str(value).lower()]
         if kind is int:
-            number = float(value)
-            if number != int(number) or isinstance(value, bool):
-                raise ValueError
-            return int(number)
+            return whole(name, float(value) if isinstance(value, str) else value)
         if kind is float and not isinstance(value, bool):
             return float(value)
         if kind not in (bool, int, float):  # of a part that is not adac's own
