@@ -8,9 +8,9 @@ averages and random numbers are not counted: they are what keeps an update from 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from adac.agent import Agent
-from adac.bases import Deterministic
-from adac.explorers import Analogous
+from adac.core.agent import Agent
+from adac.core.bases import Deterministic
+from adac.core.explorers import Analogous
 
 Layers = Sequence[tuple[int, int]]
 

@@ -17,12 +17,13 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from adac import Learner, settings
-from adac.agent import Agent
-from adac.live import Live
-from adac.presets import make
-from adac.replay import width
-from adac.steps import compile_steps
+from adac import Learner
+from adac.core import settings
+from adac.core.agent import Agent
+from adac.core.presets import make
+from adac.training.compiled import compile_steps
+from adac.training.live import Live
+from adac.training.replay import width
 
 TASK = "adac/PendulumSparse-v0"
 SMALL = {"actor_hidden": (64, 64), "critic_hidden": (64, 64), "particles": 8, "warmup": 500}

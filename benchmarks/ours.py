@@ -119,8 +119,8 @@ def startup(arguments: argparse.Namespace) -> dict[str, Any]:
     """`adac train` as it stands, from the start of the process to the first step and update."""
     import jax
 
-    from adac import cli
-    from adac.learner import Learner
+    from adac.cli import main as cli
+    from adac.training.learner import Learner
 
     seen: dict[str, float] = {}
     advance = Learner.advance

@@ -45,7 +45,7 @@ def theirs(env: str, steps: int, seed: int) -> Outcome:
 
 
 def one(python: str, library: str, settings: argparse.Namespace, seed: int) -> Outcome:
-    from adac.experiments.workers import SINGLE_THREAD
+    from adac.experiments.sweeps.workers import SINGLE_THREAD
 
     words = ["--library", library, "--env", settings.env, "--steps", str(settings.steps)]
     command = [python, __file__, *words, "--seed", str(seed)]

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.steps import SMALL_PRODUCTS
+from adac.training.compiled import SMALL_PRODUCTS
 
 ROUNDS = 9
 WORK = 1.5e9  # floating-point operations between two looks at the clock

@@ -133,7 +133,7 @@ class Runner:
 
 def _one_thread() -> dict[str, str]:
     """What a sweep sets for the trials that it runs side by side."""
-    from adac.experiments.workers import SINGLE_THREAD
+    from adac.experiments.sweeps.workers import SINGLE_THREAD
 
     return SINGLE_THREAD
 

@@ -12,12 +12,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from adac import agent as core
-from adac.agent import Agent, AgentState, Batch, Metrics
-from adac.bases import SAC, Base, Deterministic
-from adac.explorers import Analogous, Explorer
-from adac.intrinsic import Intrinsic
-from adac.networks import Actor, Critic, Networks
+from adac.core import agent as core
+from adac.core.agent import Agent, AgentState, Batch, Metrics
+from adac.core.bases import SAC, Base, Deterministic
+from adac.core.explorers import Analogous, Explorer
+from adac.core.intrinsic import Intrinsic
+from adac.core.networks import Actor, Critic, Networks
 
 OBS, ACTION, BATCH = 3, 2, 8
 TINY = Networks(actor_hidden=(16,), critic_hidden=(16,), latent=16, latent_hidden=(16,))

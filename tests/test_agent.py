@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from adac import agent as core
-from adac.agent import Agent, Batch
-from adac.bases import SAC, Base
-from adac.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
-from adac.learner import Learner
-from adac.normalise import empty, normalise, observe
+from adac.core import agent as core
+from adac.core.agent import Agent, Batch
+from adac.core.bases import SAC, Base
+from adac.core.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.core.normalise import empty, normalise, observe
+from adac.training.learner import Learner
 from helpers import (
     ACTION,
     ADAC,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from adac.agent import Agent, AgentState, Batch
-from adac.bases import SAC, Base, Deterministic
-from adac.explorers import Analogous, GaussianNoise, OwnPolicy
+from adac.core.agent import Agent, AgentState, Batch
+from adac.core.bases import SAC, Base, Deterministic
+from adac.core.explorers import Analogous, GaussianNoise, OwnPolicy
 from helpers import (
     DDPG,
     TD3,

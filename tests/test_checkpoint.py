@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from adac import checkpoint
-from adac.checkpoint import SEGMENT, Store
 from adac.errors import RunError, UserError
-from adac.replay import Replay
+from adac.runs import checkpoint
+from adac.runs.checkpoint import SEGMENT, Store
+from adac.training.replay import Replay
 
 
 def replay(capacity: int = 100, inserted: int = 0) -> Replay:

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 
-from adac.cli import _fresh_folder, expand_settings, main
+from adac.cli.main import _fresh_folder, expand_settings, main
 from adac.errors import RunError
-from adac.evaluate import Video
-from adac.learner import Learner
-from adac.logs import Table
-from adac.plots import gather
+from adac.experiments.analysis.plots import gather
+from adac.runs.csv_table import Table
+from adac.runs.video import Video
+from adac.training.learner import Learner
 
 TINY = [
     "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",

@@ -8,8 +8,8 @@ import pytest
 
 from adac import Learner
 from adac.errors import RunError
-from adac.evaluate import EVALUATION, SIDE_BY_SIDE, evaluate
-from adac.world import episode_seed
+from adac.training.environments import episode_seed
+from adac.training.evaluation import EVALUATION, SIDE_BY_SIDE, evaluate
 from helpers import tiny
 
 LENGTHS = range(2, 30)

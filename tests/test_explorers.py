@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac import svgd
-from adac.explorers import (
+from adac.core import svgd
+from adac.core.explorers import (
     Analogous,
     Explorer,
     GaussianNoise,
@@ -19,7 +19,7 @@ from adac.explorers import (
     OwnPolicy,
     action_gradient,
 )
-from adac.networks import Actor, Critic
+from adac.core.networks import Actor, Critic
 from helpers import OBS, TD3, TINY
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")

@@ -16,9 +16,9 @@ from gymnasium.wrappers import (
 )
 
 import adac
+from adac.core.intrinsic import Intrinsic
 from adac.errors import UserError
-from adac.intrinsic import Intrinsic
-from adac.learner import Learner
+from adac.training.learner import Learner
 from helpers import MatchingReward
 
 SMALL: dict[str, Any] = {

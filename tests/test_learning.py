@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adac.learner import Learner
+from adac.training.learner import Learner
 
 SMALL = {"actor_hidden": "64,64", "critic_hidden": "64,64", "warmup": 500, "batch_size": 64}
 LATENT = SMALL | {"latent_hidden": "32", "particles": 8}

@@ -6,13 +6,13 @@ import jax
 import numpy as np
 import pytest
 
-from adac import agent as core
-from adac import presets
-from adac.agent import Agent
-from adac.explorers import Analogous, GaussianNoise
-from adac.live import Live
-from adac.replay import unpack, width
-from adac.steps import SMALL_PRODUCTS, compile_steps, known_options
+from adac.core import agent as core
+from adac.core import presets
+from adac.core.agent import Agent
+from adac.core.explorers import Analogous, GaussianNoise
+from adac.training.compiled import SMALL_PRODUCTS, compile_steps, known_options
+from adac.training.live import Live
+from adac.training.replay import unpack, width
 from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, tiny
 
 AGENTS: dict[str, Agent] = {

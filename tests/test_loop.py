@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from adac import Learner
-from adac.explorers import Analogous
-from adac.replay import Replay, unpack
+from adac.core.explorers import Analogous
+from adac.training.replay import Replay, unpack
 from helpers import TD3, MadeUp, assert_same_bits, tiny
 
 # A ring so small that every minibatch has the latest transitions in it, and that it turns over.

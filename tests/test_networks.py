@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac.explorers import action_gradient
-from adac.networks import Actor, Critic, Joint, Linear, Networks
+from adac.core.explorers import action_gradient
+from adac.core.networks import Actor, Critic, Joint, Linear, Networks
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 SIZES = Networks(actor_hidden=(7, 6), critic_hidden=(8, 7), latent=4, latent_hidden=(5, 6))

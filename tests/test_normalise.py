@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adac.normalise import CLIP, empty, normalise, observe, restore
+from adac.core.normalise import CLIP, empty, normalise, observe, restore
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 merge = jax.jit(observe)

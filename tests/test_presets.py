@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from adac import presets
-from adac.bases import SAC, Deterministic
+from adac.core import presets
+from adac.core.bases import SAC, Deterministic
+from adac.core.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
 from adac.errors import UserError
-from adac.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
 
 ADAC_TD3 = ["adac-td3", "paper-adac-td3", "adac-td3-no-cotraining"]
 ADAC_DDPG = ["adac-ddpg", "paper-adac-ddpg", "adac-ddpg-no-cotraining"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adac.replay import Replay, unpack, width
+from adac.training.replay import Replay, unpack, width
 
 
 def ring(capacity: int = 5, seed: int = 0) -> Replay:

@@ -16,11 +16,11 @@ import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 
 import adac
-from adac.checkpoint import Store
-from adac.cli import main
+from adac.cli.main import main
 from adac.errors import UserError
-from adac.learner import Learner
-from adac.runs import locked
+from adac.runs.checkpoint import Store
+from adac.runs.files import locked
+from adac.training.learner import Learner
 
 TINY = {
     "actor_hidden": "16,16",

@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
-from adac import presets, settings
-from adac.runs import distinct_labels, same_bits
+from adac.core import presets, settings
+from adac.runs.folder import distinct_labels, same_bits
 
 
 def config(agent: str = "adac-td3") -> dict[str, Any]:

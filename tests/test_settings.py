@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from adac import presets, settings
-from adac.agent import Agent
+from adac.core import presets, settings
+from adac.core.agent import Agent
+from adac.core.explorers import Analogous, GaussianNoise
 from adac.errors import UserError
-from adac.explorers import Analogous, GaussianNoise
 
 PARTS = {"base", "explorer", "intrinsic", "networks"}
 

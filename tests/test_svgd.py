@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from jax import Array
 
-from adac import svgd
+from adac.core import svgd
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 quick = settings(max_examples=50)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from adac import theory
-from adac.theory import MDP, Case, accumulate, greedy
+from adac.experiments.paper import theory
+from adac.experiments.paper.theory import MDP, Case, accumulate, greedy
 
 GRID = st.integers(-8, 8).map(lambda n: n / 2)  # small halves: ties are frequent, shrinking is kind
 TOLERANCE = 1e-8

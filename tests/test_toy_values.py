@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from adac.learner import Learner
+from adac.training.learner import Learner
 from helpers import (
     TOY_AGENT,
     ChosenReward,

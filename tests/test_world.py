@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 from adac.errors import RunError, UserError
-from adac.world import EVALUATION, World, check_spaces, episode_seed
+from adac.training.environments import EVALUATION, World, check_spaces, episode_seed
 
 F32 = float(np.finfo(np.float32).max)
 

@@ -9,19 +9,19 @@ learner.save("runs/hopper")
 """
 
 from adac import envs as _envs
-from adac.agent import Agent, AgentState, Batch, act, greedy, init, update
-from adac.bases import SAC, Deterministic
-from adac.errors import AdacError, RunError, UserError
-from adac.explorers import (
+from adac.core.agent import Agent, AgentState, Batch, act, greedy, init, update
+from adac.core.bases import SAC, Deterministic
+from adac.core.explorers import (
     Analogous,
     GaussianNoise,
     OrnsteinUhlenbeck,
     OwnPolicy,
 )
-from adac.intrinsic import Rnd, Vime
-from adac.learner import Learner
-from adac.networks import Networks
-from adac.presets import make as make_agent
+from adac.core.intrinsic import Rnd, Vime
+from adac.core.networks import Networks
+from adac.core.presets import make as make_agent
+from adac.errors import AdacError, RunError, UserError
+from adac.training.learner import Learner
 
 _envs.register()
 

@@ -1,5 +1,5 @@
 """`python -m adac` is `adac`."""
 
-from adac.cli import main
+from adac.cli.main import main
 
 main()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adac.logs import EVALUATION_COLUMNS
+from adac.runs.csv_table import EVALUATION_COLUMNS
 
 STEPS = (100, 200, 300)
 

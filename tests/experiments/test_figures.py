@@ -10,13 +10,13 @@ import pytest
 from folders import STEPS, write_run
 from typer.testing import CliRunner
 
-from adac.cli import app
+from adac.cli.main import app
 from adac.errors import UserError
-from adac.experiments import results, snapshots, tables
-from adac.experiments.figures import FIGURES, draw
-from adac.experiments.results import read_results
-from adac.learner import Learner
-from adac.train import train
+from adac.experiments.analysis import results, snapshots, tables
+from adac.experiments.analysis.figures import FIGURES, draw
+from adac.experiments.analysis.results import read_results
+from adac.training.learner import Learner
+from adac.training.train import train
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")

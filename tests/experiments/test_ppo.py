@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adac.experiments import ppo
-from adac.experiments.trials import execute, is_done, last_return, make_trial
-from adac.logs import read_table
-from adac.train import Schedule
+from adac.experiments.paper import ppo
+from adac.experiments.sweeps.trials import execute, is_done, last_return, make_trial
+from adac.runs.csv_table import read_table
+from adac.training.train import Schedule
 
 
 def test_evaluation_is_greedy_on_normalised_observations() -> None:

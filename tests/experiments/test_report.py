@@ -13,8 +13,8 @@ from folders import write_run
 from typer.testing import CliRunner
 
 from adac.errors import UserError
-from adac.experiments import report
-from adac.experiments.report import write_report
+from adac.experiments.analysis import report
+from adac.experiments.analysis.report import write_report
 
 pytest.importorskip("scipy")
 
@@ -129,7 +129,7 @@ def test_only_html_is_written(trials: Path, tmp_path: Path) -> None:
 def test_the_command(trials: Path, tmp_path: Path) -> None:
     import typer
 
-    from adac.experiments.report_commands import register_report
+    from adac.cli.reports import register_report
 
     app, reproduce = typer.Typer(), typer.Typer()
     register_report(app, reproduce)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from adac.experiments import paper_numbers, statistics
-from adac.experiments.statistics import Marks, Moments, moments, welch
+from adac.experiments.analysis import statistics
+from adac.experiments.analysis.statistics import Marks, Moments, moments, welch
+from adac.experiments.paper import numbers as paper_numbers
 
 stats = pytest.importorskip("scipy.stats")
 

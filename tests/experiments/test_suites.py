@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from adac import presets, settings
+from adac.core import presets, settings
 from adac.errors import UserError
-from adac.experiments import ppo, suites
-from adac.experiments.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
-from adac.experiments.trials import make_trial
-from adac.train import Schedule
+from adac.experiments.paper import ppo
+from adac.experiments.sweeps import suites
+from adac.experiments.sweeps.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
+from adac.experiments.sweeps.trials import make_trial
+from adac.training.train import Schedule
 
 
 def test_the_experiments_are_the_papers() -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from adac.cli import app
+from adac.cli.main import app
 from adac.errors import UserError
-from adac.experiments import svgd_figure
-from adac.experiments.svgd_figure import BETAS, FORMS, GRID, TARGETS, Curve, Sampler
+from adac.experiments.paper import svgd_figure
+from adac.experiments.paper.svgd_figure import BETAS, FORMS, GRID, TARGETS, Curve, Sampler
 
 pytest.importorskip("matplotlib")
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from adac.errors import RunError, UserError
-from adac.experiments import publish
-from adac.experiments.board import Row, seconds_left, summary
-from adac.experiments.trials import (
+from adac.experiments.sweeps import publish
+from adac.experiments.sweeps.live_table import Row, seconds_left, summary
+from adac.experiments.sweeps.trials import (
     Trial,
     checkpoint_step,
     execute,
     is_done,
     make_trial,
 )
-from adac.experiments.workers import Packer, Parcel, unpack
-from adac.logs import read_table
-from adac.runs import locked
-from adac.train import Schedule
+from adac.experiments.sweeps.workers import Packer, Parcel, unpack
+from adac.runs.csv_table import read_table
+from adac.runs.files import locked
+from adac.training.train import Schedule
 
 SMALL = {"actor_hidden": [16], "critic_hidden": [16], "batch_size": 16, "warmup": 100}
 PLAN = Schedule(eval_every=200, eval_episodes=1, checkpoint_every=200, log_every=100)
@@ -41,7 +41,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_sweep import BROKEN, LONG, SHORT
-from adac.experiments.sweep import Options, run
+from adac.experiments.sweeps.sweep import Options, run
 folder, share = Path(sys.argv[2]), sys.argv[3] == "share"
 options = Options(folder / "kill", jobs=2, results=folder / "results", share_disk=share)
 outcome = run("kill", [SHORT, LONG] if share else [SHORT, LONG, BROKEN], options)

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adac import theory
 from adac.errors import UserError
-from adac.experiments import theorem, theorem_cases
-from adac.experiments.theorem import STARTS, STATEMENTS, Study, study
-from adac.theory import Case
+from adac.experiments.paper import theorem, theorem_cases, theory
+from adac.experiments.paper.theorem import STARTS, STATEMENTS, Study, study
+from adac.experiments.paper.theory import Case
 
 HOLDING = [s.key for s in STATEMENTS if not s.printed]
 

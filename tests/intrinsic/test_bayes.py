@@ -11,8 +11,8 @@ import pytest
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from adac.intrinsic import Vime, bayes
-from adac.intrinsic.bayes import Posterior
+from adac.core.intrinsic import Vime, bayes
+from adac.core.intrinsic.bayes import Posterior
 
 NOISE = 0.7
 

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac import agent as core
-from adac.evaluate import evaluate
-from adac.explorers import Analogous
-from adac.intrinsic import Intrinsic, Vime
-from adac.intrinsic.gap import (
+from adac.core import agent as core
+from adac.core.explorers import Analogous
+from adac.core.intrinsic import Intrinsic, Vime
+from adac.core.intrinsic.gap import action_gap
+from adac.training.bonus_gap import (
     BLOCK,
     Trace,
     Transitions,
-    action_gap,
     bonuses,
     discounted,
     episode_gap,
     follow,
 )
-from adac.learner import Learner
+from adac.training.evaluation import evaluate
+from adac.training.learner import Learner
 from helpers import ACTION, BATCH, MadeUp, TerminalReward, random_batch, start, tiny
 
 

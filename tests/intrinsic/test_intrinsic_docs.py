@@ -8,11 +8,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from adac import presets
-from adac.intrinsic import Rnd, Vime
-from adac.learner import Learner
-from adac.settings import override
-from adac.steps import metric_names
+from adac.core import presets
+from adac.core.intrinsic import Rnd, Vime
+from adac.core.settings import override
+from adac.training.compiled import metric_names
+from adac.training.learner import Learner
 
 PAGE = Path(__file__).parents[2] / "docs" / "intrinsic.md"
 TINY = {"actor_hidden": "8", "critic_hidden": "8", "latent_hidden": "8", "particles": 2}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac import presets, settings
-from adac.agent import Agent, AgentState
+from adac.core import presets, settings
+from adac.core.agent import Agent, AgentState
+from adac.core.explorers import Analogous, GaussianNoise
+from adac.core.intrinsic import Intrinsic, Rnd, Vime
+from adac.core.networks import Networks
 from adac.errors import RunError
-from adac.explorers import Analogous, GaussianNoise
-from adac.intrinsic import Intrinsic, Rnd, Vime
-from adac.learner import Learner
-from adac.networks import Networks
+from adac.training.learner import Learner
 from helpers import (
     DDPG,
     assert_same_bits,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac.intrinsic import Rnd
-from adac.intrinsic.rnd import RndState
-from adac.intrinsic.scale import scale
+from adac.core.intrinsic import Rnd
+from adac.core.intrinsic.rnd import RndState
+from adac.core.intrinsic.scale import scale
 from helpers import assert_same_bits, unmoved
 
 RND = Rnd(eta=1.0, model_hidden=(32,), model_features=16)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import Array
 
-from adac.intrinsic import Vime, bayes
-from adac.intrinsic.bayes import Posterior
-from adac.intrinsic.scale import WINDOW, median, scale
-from adac.intrinsic.vime import VimeState, transitions
-from adac.normalise import Statistics
+from adac.core.intrinsic import Vime, bayes
+from adac.core.intrinsic.bayes import Posterior
+from adac.core.intrinsic.scale import WINDOW, median, scale
+from adac.core.intrinsic.vime import VimeState, transitions
+from adac.core.normalise import Statistics
 
 OBS, ACTION, BATCH = 2, 1, 100
 VIME = Vime(eta=1.0, likelihood_std=1.0, model_samples=2)

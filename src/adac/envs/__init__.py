@@ -1,6 +1,6 @@
 """The nineteen tasks of the paper, registered with Gymnasium on import."""
 
-from adac.envs.making import Description, describe, import_module_of, make, require_imported
+from adac.envs.make import Description, describe, import_module_of, make, require_imported
 from adac.envs.suite import EXTRAS, SUITE, Task, register
 
 __all__ = [

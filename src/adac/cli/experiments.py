@@ -1,0 +1,166 @@
+"""`adac sweep` and `adac reproduce NAME`."""
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import re
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adac.errors import UserError
+
+if TYPE_CHECKING:
+    from adac.experiments.sweeps.suites import Suite
+    from adac.experiments.sweeps.trials import Trial
+
+PAPER = ("cartpole", "contamination", "sparse", "benchmark", "ablation")
+_SHORT = {
+    "cartpole": "Figure 3: exploration on the modified CartPole, seven agents.",
+    "contamination": "Figure 4: an intrinsic reward in the task's critic, and beside it.",
+    "sparse": "Figure 5: four tasks with sparse rewards, seven agents.",
+    "benchmark": "Table 2 and Figure 6: fourteen tasks, six agents.",
+    "ablation": "Each choice between the paper's SVGD and ours, on the small tasks.",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What `sweep` and every `reproduce` take."""
+
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="How many (5), a list (0,2,7) or a range (3-6).", show_default="the sweep's"
+        ),
+    ] = None
+    steps: Annotated[
+        int | None, typer.Option(help="Environment steps of a trial.", show_default="the sweep's")
+    ] = None
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Only this agent or variant; repeatable.")
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT"),
+    ] = None
+    out: Annotated[Path, typer.Option(help="Each sweep gets a folder in here.")] = Path("sweeps")
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="Keep small text results of finished trials in --results."),
+    ] = False
+    results: Annotated[Path, typer.Option(help="Where --publish puts them.")] = Path("results")
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = (
+        False
+    )
+
+
+def register(app: typer.Typer, reproduce: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command()(_typed(sweep))
+    for name in PAPER:
+        reproduce.command(name, help=_SHORT[name])(_typed(partial(_reproduce, name)))
+
+
+def _typed(command: Callable[..., None]) -> Callable[..., None]:
+    """`command(…, options)` with the fields of Options spelled out, as typer reads signatures."""
+    *own, _ = inspect.signature(command).parameters.values()
+    shared = inspect.signature(Options).parameters.values()
+
+    def spelled_out(**given: Any) -> None:
+        mine = {parameter.name: given.pop(parameter.name) for parameter in own}
+        command(**mine, options=Options(**given))
+
+    spelled_out.__name__ = getattr(command, "__name__", "command")
+    spelled_out.__doc__ = command.__doc__
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)]
+    spelled_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {p.name: p.annotation for p in parameters}
+    return spelled_out
+
+
+def sweep(
+    what: Annotated[
+        str, typer.Argument(metavar="FILE.toml|NAME", help=f"A file, or one of {', '.join(PAPER)}.")
+    ],
+    options: Options,
+) -> None:
+    """Run many trials on all cores or a cluster; run it again to continue what was interrupted."""
+    if _run(_suite(what, options), options):
+        raise typer.Exit(1)
+
+
+def _reproduce(name: str, options: Options) -> None:
+    failed = _run(_suite(name, options), options)
+    if not options.dry_run:
+        _draw(name, options.out / name)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _suite(what: str, options: Options) -> "Suite":
+    from adac.experiments.sweeps import suites
+
+    suite = suites.narrow(suites.find(what), options.task or [], options.agent or [])
+    if options.seeds is not None:
+        suite = dataclasses.replace(suite, seeds=suites.parse_seeds(options.seeds))
+    if options.steps is not None:
+        suite = dataclasses.replace(suite, steps=options.steps)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", suite.name):
+        raise UserError(f"'{suite.name}' is no name for a sweep: letters, digits, dots and dashes")
+    return suite
+
+
+def _run(suite: "Suite", options: Options) -> bool:
+    """Whether a trial failed."""
+    from adac.experiments.sweeps import suites, sweep
+
+    trials = suites.trials(suite)
+    if suite.title:
+        print(suite.title)
+    folder = options.out / suite.name
+    if options.dry_run:
+        _list(trials, folder)
+        return False
+    published = options.results / suite.name if options.publish else None
+    try:
+        outcome = sweep.run(
+            suite.name, trials, sweep.Options(folder, options.jobs, options.address, published)
+        )
+    except KeyboardInterrupt as stop:
+        print("interrupted: the same command continues from the last checkpoints")
+        raise typer.Exit(128 + int(stop.args[0] if stop.args else signal.SIGINT)) from None
+    print(f"{outcome.done} of {len(trials)} trials are finished, in {folder}")
+    for name, reason in outcome.failed.items():
+        print(f"failed twice: {name}: {reason} (see {folder / name / 'failure.txt'})")
+    return bool(outcome.failed)
+
+
+def _list(trials: "list[Trial]", folder: Path) -> None:
+    from adac.experiments.sweeps.trials import checkpoint_step, is_done
+
+    for trial in trials:
+        step = checkpoint_step(folder / trial.id)
+        done = is_done(folder / trial.id)
+        state = "finished" if done else f"at step {step:,}" if step else "not begun"
+        print(f"{trial.id}  {trial.steps:,} steps  {state}")
+    total = sum(trial.steps for trial in trials)
+    print(f"{len(trials)} trials, {total:,} steps in all")
+
+
+def _draw(name: str, folder: Path) -> None:
+    """The experiment's figures, from its trials' folders."""
+    if importlib.util.find_spec("adac.experiments.analysis.figures") is None:
+        return
+    figures = importlib.import_module("adac.experiments.analysis.figures")
+    for path in figures.draw(name, folder, folder / "figures") or ():
+        print(path)

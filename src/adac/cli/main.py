@@ -1,0 +1,403 @@
+"""The `adac` command."""
+
+import importlib
+import json
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from dataclasses import fields
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from adac.cli import experiments as commands
+from adac.cli import reports as report_commands
+from adac.errors import AdacError, RunError, UserError
+
+app = typer.Typer(
+    help="Exploration in continuous control: train, watch, evaluate, save and resume.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+reproduce = typer.Typer(help="Repeat what the paper reports.", no_args_is_help=True)
+app.add_typer(reproduce, name="reproduce")
+commands.register(app, reproduce)
+report_commands.register_report(app, reproduce)
+
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show the traceback of a failure (anywhere on the line)."),
+    ] = False,
+) -> None:
+    """Exploration in continuous control: train, watch, evaluate, save and resume."""
+
+
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
+Module = Annotated[
+    str | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="That registers the task; a folder's word is not enough."
+    ),
+]
+Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
+Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
+
+
+@app.command()
+def train(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")],
+    agent: Annotated[str, typer.Option(help="A named agent: `adac list agents`.")] = "adac-td3",
+    steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder.", show_default="runs/ENV-AGENT-sSEED")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE ...", help="Override settings of the agent."),
+    ] = None,
+    num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
+    eval_every: Annotated[int, typer.Option(help="Steps between evaluations; 0: never.")] = 5_000,
+    eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10,
+    checkpoint_every: Annotated[
+        int, typer.Option(help="Steps between checkpoints; 0: only at the end.")
+    ] = 10_000,
+    log_every: Annotated[int, typer.Option(help="Steps between rows of metrics.csv.")] = 1_000,
+    stop_return: Annotated[
+        float | None,
+        typer.Option(
+            help="End when an evaluation's mean return reaches this.", show_default="never"
+        ),
+    ] = None,
+    tensorboard: Tensorboard = False,
+    wandb: Wandb = False,
+) -> None:
+    """Train an agent on a task, into a run folder."""
+    from adac.runs.files import locked
+    from adac.training.learner import Learner
+    from adac.training.train import Schedule
+
+    if steps < 1:
+        raise UserError(f"steps must be at least 1, not {steps}")
+    schedule: dict[str, Any] = {
+        "eval_every": eval_every,
+        "eval_episodes": eval_episodes,
+        "checkpoint_every": checkpoint_every,
+        "log_every": log_every,
+        "stop_return": stop_return,
+    }
+    Schedule(**schedule)  # what is wrong with it is said before there is a folder
+    overrides = parse_settings(set_ or [])
+    if out is not None:
+        _require_free(out)
+    learner = Learner(env, agent, seed=seed, num_envs=num_envs, overrides=overrides)
+    folder = _fresh_folder(env, agent, seed) if out is None else out
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, patience=0.0):
+        _require_free(folder)  # also of one that has begun since
+        _run(learner, steps, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
+
+
+@app.command()
+def resume(
+    folder: RunFolder,
+    module: Module = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Environment steps in total.", show_default="what the run was to take"),
+    ] = None,
+    tensorboard: Tensorboard = False,
+    wandb: Wandb = False,
+) -> None:
+    """Continue an interrupted run, to the same bits as if it had never stopped."""
+    from adac.runs.files import locked
+    from adac.runs.folder import read_config
+    from adac.training.learner import Learner
+    from adac.training.train import Schedule
+
+    config = read_config(folder)
+    total = steps if steps is not None else config.get("steps")
+    if total is None:
+        raise UserError(f"{folder} does not say how long to train: give --steps")
+    _import(module)
+    with locked(folder, patience=0.0):
+        learner = Learner.load(folder)
+        if learner.step >= total:
+            print(f"{folder} is at step {learner.step:,} already; train on with --steps")
+            return
+        if steps is None and _reached(folder, learner.step, config.get("stop_return")):
+            print(f"{folder} has reached its stop_return; train on with --steps")
+            return
+        schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
+        horizon = config.get("horizon") if steps is None else None
+        options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
+        _run(learner, total, folder, **options, **schedule)
+
+
+def _reached(folder: Path, step: int, goal: float | None) -> bool:
+    """Whether the run ended because an evaluation returned as much as it was to."""
+    from adac.runs.csv_table import read_table
+
+    if goal is None:
+        return False
+    last = (read_table(folder / "evaluations.csv") or [{}])[-1]
+    return last.get("step") == str(step) and float(last["mean_return"]) >= goal
+
+
+class _Stop:
+    """Ctrl-C and SIGTERM ask the loop to end; a second Ctrl-C ends it at once."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number
+
+    def __call__(self) -> bool:
+        return bool(self.signal)
+
+
+def _run(learner: Any, until: int, folder: Path, **options: Any) -> None:
+    from adac.training.train import train as train_until
+
+    stop = _Stop()
+    print(
+        f"{learner.agent_name} on {learner.env_id}, seed {learner.seed}, "
+        f"from step {learner.step:,} to {until:,}, into {folder}"
+    )
+    try:
+        finished = train_until(
+            learner, until, out=folder, progress_bar=True, stop=stop, **options
+        )  # fmt: skip
+    except RunError as error:
+        kept = (folder / "checkpoint").exists()
+        hint = f"; the last good checkpoint stays: `adac resume {folder}`" if kept else ""
+        raise RunError(f"{error}{hint}") from error
+    finally:
+        learner.close()
+    if finished:
+        print(f"done: {folder}")
+    else:
+        print(f"stopped at step {learner.step:,} and saved; continue with: adac resume {folder}")
+        raise typer.Exit(128 + stop.signal)
+
+
+def _require_free(folder: Path) -> None:
+    if (folder / "config.json").exists():
+        raise UserError(
+            f"{folder} already holds a run: continue it with `adac resume {folder}`, "
+            "or choose another --out"
+        )
+
+
+def _fresh_folder(env: str, agent: str, seed: int) -> Path:
+    """runs/ENV-AGENT-sSEED, with a number behind it if that is taken; made, so it is taken now."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{env.split('/')[-1]}-{agent}-s{seed}")
+    for number in count(1):
+        folder = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue
+    return folder
+
+
+def _import(module: str | None) -> None:
+    if module is None:
+        return
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f"--import {module} failed: {error}") from None
+
+
+def parse_settings(items: list[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise UserError(f"--set wants NAME=VALUE, not '{item}'")
+        pairs[name.strip().replace("-", "_")] = value.strip()
+    return pairs
+
+
+@app.command("eval")
+def evaluate(
+    folder: RunFolder,
+    module: Module = None,
+    episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the episodes.", show_default="the run's")
+    ] = None,
+    video: Annotated[
+        Path | None, typer.Option(help="Film the episodes, as .mp4 or .gif.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Evaluate the target policy of a run."""
+    from adac.runs.video import Video
+    from adac.training.evaluation import evaluate as run_episodes
+    from adac.training.learner import Learner
+
+    _import(module)
+    learner = Learner.load(folder, with_replay=False)
+    env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
+    film = Video(video, env) if video else None
+    used = learner.seed if seed is None else seed
+    result = run_episodes(
+        learner.policy,
+        env,
+        episodes,
+        used,
+        name=learner.env_id,
+        frame=film.add if film else None,
+    )
+    if film:
+        film.close()
+    env.close()
+    learner.close()
+    facts = {"env": learner.env_id, "agent": learner.agent_name, "step": learner.step, "seed": used}
+    if as_json:
+        print(json.dumps(facts | result.summary() | {"returns": result.returns.tolist()}))
+        return
+    summary = result.summary()
+    print(
+        f"{learner.agent_name} on {learner.env_id} at step {learner.step:,}: "
+        f"{summary['mean_return']:.1f} ± {summary['std_return']:.1f} over {episodes} episodes "
+        f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
+    )
+    if video:
+        print(f"film: {video}")
+
+
+@app.command()
+def plot(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The picture: .png, .svg or .pdf.")],
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of metrics.csv, e.g. bias or spread.",
+            show_default="returns of the target policy",
+        ),
+    ] = None,
+) -> None:
+    """Draw learning curves; runs that differ only in their seed become a mean and a band."""
+    from adac.experiments.analysis.plots import plot_runs
+
+    plot_runs(folders, out, metric)
+    print(out)
+
+
+class Listing(StrEnum):
+    agents = "agents"
+    envs = "envs"
+
+
+@app.command("list")
+def list_(
+    what: Annotated[Listing, typer.Argument(help="What to list.")],
+) -> None:
+    """List the named agents, or the tasks of the paper."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(_agents_table() if what is Listing.agents else _envs_table())
+
+
+def _agents_table() -> Table:
+    from adac.core.presets import AGENTS, DEFAULT
+
+    table = Table("agent", "what it is", box=None, pad_edge=False)
+    for name, (text, _) in AGENTS.items():
+        table.add_row(f"[bold]{name}[/]" if name == DEFAULT else name, text)
+    return table
+
+
+def _envs_table() -> Table:
+    from adac import envs
+
+    task = Column("task", no_wrap=True)  # to be copied, however narrow the terminal
+    table = Table(task, "group", "observations", "actions", "extra", box=None, pad_edge=False)
+    for one in (*envs.SUITE, *envs.EXTRAS):
+        table.add_row(one.id, one.group, str(one.obs_dim), str(one.action_dim), one.extra)
+    return table
+
+
+@reproduce.command()
+def theorem(
+    mdps: Annotated[int, typer.Option(help="Random MDPs.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of the MDPs.")] = 0,
+    out: Annotated[Path, typer.Option(help="Where the PNG and the CSV go.")] = Path("theorem"),
+) -> None:
+    """Theorem 1 on random tabular MDPs: what holds, what does not, and counter-examples."""
+    from adac.experiments.paper.theorem import run
+
+    run(mdps, seed, out)
+
+
+def expand_settings(arguments: list[str]) -> list[str]:
+    """`--set a=1 b=2` as `--set a=1 --set b=2`."""
+    expanded: list[str] = []
+    setting = False
+    for argument in arguments:
+        if argument == "--set":
+            setting = True
+            continue
+        if setting and (argument.startswith("-") or "=" not in argument):
+            setting = False
+        expanded += ["--set", argument] if setting else [argument]
+    return expanded
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every failure is one sentence on stderr and an exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    given = [word for word in words if word != "--debug"]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _show_warning
+            app(args=expand_settings(given))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        sys.exit(_explain(error, debug=given != words))
+
+
+def _explain(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    text = f"{type(error).__name__}: {error} (--debug shows where)"
+    if isinstance(error, AdacError):
+        text = str(error)
+    elif isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{error.filename}: {error.strerror}"
+    print(f"adac: {text}", file=sys.stderr)
+    return error.exit_code if isinstance(error, AdacError) else 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"adac: warning: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What learns: pure functions over values. Knows no Gymnasium and no files."""

@@ -1,0 +1,179 @@
+"""Bases: how the target policy π is evaluated and improved. They never hear of ξ.
+
+A base reads the actor's raw output. DDPG and TD3 are two values of `Deterministic`; `SAC` learns
+a Gaussian before the squash and its temperature.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from adac.core.validation import at_least, between, counts
+
+Q = Callable[[Array], Array]  # action [B, d] → value [B], at the batch's states
+
+
+@dataclass(frozen=True)
+class Base(ABC):
+    """What every base sets; the methods below are all that `update` asks of one."""
+
+    actor_lr: float = 1e-3
+    critic_lr: float = 1e-3
+    discount: float = 0.99
+    tau: float = 5e-3  # Polyak step of the target networks
+    critics: int = 2  # members; the target takes their minimum
+    policy_delay: int = 2  # critic updates per policy update
+
+    outputs: ClassVar[int] = 1  # raw actor outputs per action dimension
+    target_actor: ClassVar[bool] = True  # targets and evaluation use π's target weights
+
+    def __post_init__(self) -> None:
+        between(self, 0.0, 1.0, "discount", "tau")
+        counts(self, 1, "critics", "policy_delay")
+        at_least(self, 0.0, "actor_lr", "critic_lr")
+
+    @abstractmethod
+    def location(self, raw: Array) -> Array:
+        """The point before the squash; π(s) is tanh of it."""
+
+    @abstractmethod
+    def sample(self, raw: Array, key: Array) -> Array:
+        """An action of the base's own policy."""
+
+    @abstractmethod
+    def next_action(self, raw: Array, aux: Any, key: Array) -> tuple[Array, Array | float]:
+        """The action at s' that the target bootstraps through, and what to add to its value."""
+
+    @abstractmethod
+    def actor_loss(self, raw: Array, qs: Sequence[Q], aux: Any, key: Array) -> tuple[Array, Array]:
+        """The loss that improves π on the task critics `qs`, and what `improve_aux` needs."""
+
+    def init_aux(self) -> Any:
+        return ()
+
+    def improve_aux(self, aux: Any, log_prob: Array, action_dim: int) -> Any:
+        return aux
+
+    def aux_metrics(self, aux: Any) -> dict[str, Array]:
+        return {}
+
+
+@final
+@dataclass(frozen=True)
+class Deterministic(Base):
+    """TD3 as it stands; DDPG with one critic, no delay and no smoothing (see `presets`)."""
+
+    target_noise: float = 0.2
+    target_clip: float = 0.5
+    bound_penalty: float = 0.0  # λ on (|u| − 1)² of π = tanh(u), with ∇Q of mean magnitude 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 0.0, "target_noise", "target_clip", "bound_penalty")
+
+    def location(self, raw: Array) -> Array:
+        return raw
+
+    def sample(self, raw: Array, key: Array) -> Array:
+        return jnp.tanh(raw)
+
+    def next_action(self, raw: Array, aux: Any, key: Array) -> tuple[Array, Array | float]:
+        """a' = π(s') + clip(N(0, σ), −c, c): target policy smoothing (Algorithm 3, line 18)."""
+        action = jnp.tanh(raw)
+        if self.target_noise:
+            noise = self.target_noise * jax.random.normal(key, action.shape)
+            noise = jnp.clip(noise, -self.target_clip, self.target_clip)
+            action = jnp.clip(action + noise, -1.0, 1.0)
+        return action, 0.0
+
+    def actor_loss(self, raw: Array, qs: Sequence[Q], aux: Any, key: Array) -> tuple[Array, Array]:
+        """The deterministic policy gradient on the first critic (Eq. 1)."""
+        action = jnp.tanh(raw)
+        if self.bound_penalty:
+            return self._bounded_loss(raw, action, qs[0]), jnp.zeros(())
+        return -jnp.mean(qs[0](action)), jnp.zeros(())
+
+    def _bounded_loss(self, raw: Array, action: Array, q: Q) -> Array:
+        """Where tanh is flat ∇Q does not come through, and Adam makes a step of any gradient: π
+        that is once at the bound stays there. The penalty leads back (docs/deviations.md)."""
+        gradient = jax.grad(lambda a: jnp.sum(q(a)))(jax.lax.stop_gradient(action))
+        gradient = gradient / (jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8)
+        beyond = jax.nn.relu(jnp.abs(raw) - 1.0)
+        return jnp.mean(jnp.sum(self.bound_penalty * beyond**2 - gradient * action, axis=-1))
+
+
+class Temperature(NamedTuple):
+    log_alpha: Array
+    opt: optax.OptState
+
+
+LOG_STD_RANGE = (-20.0, 2.0)
+
+
+@final
+@dataclass(frozen=True)
+class SAC(Base):
+    """Soft actor-critic with a learned temperature (Haarnoja et al. 2018b)."""
+
+    actor_lr: float = 3e-4
+    critic_lr: float = 3e-4
+    policy_delay: int = 1
+    temperature_lr: float = 3e-4
+    initial_temperature: float = 1.0
+    target_entropy: float | None = None  # None: −(action dimensions)
+
+    outputs: ClassVar[int] = 2
+    target_actor: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 0.0, "temperature_lr", "initial_temperature")
+        if self.initial_temperature <= 0:
+            raise ValueError("initial_temperature must be above 0")
+
+    def location(self, raw: Array) -> Array:
+        return jnp.split(raw, 2, axis=-1)[0]
+
+    def sample(self, raw: Array, key: Array) -> Array:
+        return self._sample(raw, key)[0]
+
+    def _sample(self, raw: Array, key: Array) -> tuple[Array, Array]:
+        """a = tanh(u), u ~ N(m, s²), and log π(a|s) with the squash's log-determinant."""
+        mean, log_std = jnp.split(raw, 2, axis=-1)
+        log_std = jnp.clip(log_std, *LOG_STD_RANGE)
+        noise = jax.random.normal(key, mean.shape)
+        u = mean + jnp.exp(log_std) * noise
+        log_prob = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
+        log_det = 2.0 * (jnp.log(2.0) - u - jax.nn.softplus(-2.0 * u))
+        return jnp.tanh(u), jnp.sum(log_prob - log_det, axis=-1)
+
+    def next_action(self, raw: Array, aux: Temperature, key: Array) -> tuple[Array, Array | float]:
+        action, log_prob = self._sample(raw, key)
+        return action, -jnp.exp(aux.log_alpha) * log_prob
+
+    def actor_loss(
+        self, raw: Array, qs: Sequence[Q], aux: Temperature, key: Array
+    ) -> tuple[Array, Array]:
+        action, log_prob = self._sample(raw, key)
+        lowest = jnp.min(jnp.stack([q(action) for q in qs]), axis=0)
+        return jnp.mean(jnp.exp(aux.log_alpha) * log_prob - lowest), jnp.mean(log_prob)
+
+    def init_aux(self) -> Temperature:
+        log_alpha = jnp.log(jnp.asarray(self.initial_temperature, jnp.float32))
+        return Temperature(log_alpha, optax.adam(self.temperature_lr).init(log_alpha))
+
+    def improve_aux(self, aux: Temperature, log_prob: Array, action_dim: int) -> Temperature:
+        """Descend −log α (log π + target entropy)."""
+        wanted = -float(action_dim) if self.target_entropy is None else self.target_entropy
+        grad = -(log_prob + wanted)
+        step, opt = optax.adam(self.temperature_lr).update(grad, aux.opt)
+        return Temperature(optax.apply_updates(aux.log_alpha, step), opt)
+
+    def aux_metrics(self, aux: Temperature) -> dict[str, Array]:
+        return {"temperature": jnp.exp(aux.log_alpha)}

@@ -1,0 +1,136 @@
+"""VIME: the bonus of a transition is what it would teach a model of the dynamics.
+
+Houthooft et al. 2016. A Bayesian network (`bayes`) predicts the normalised next observation from
+the normalised observation and action.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from adac.core.intrinsic import bayes
+from adac.core.intrinsic.bayes import Posterior
+from adac.core.intrinsic.interface import Intrinsic
+from adac.core.intrinsic.scale import none_yet, relative, remember, scale
+from adac.core.normalise import Statistics, empty, normalise, observe, restore
+from adac.core.validation import tuples
+
+
+class VimeState(NamedTuple):
+    posterior: Posterior
+    opt: optax.OptState
+    inputs: Statistics  # of (obs, action); `seen` counts the transitions learned from
+    targets: Statistics  # of next_obs
+    medians: Array  # of the gain, for its scale
+
+
+@final
+@dataclass(frozen=True)
+class Vime(Intrinsic):
+    """η · gain / scale, where gain is the information gain and scale a running median of it.
+
+    The scale makes a typical transition's bonus η whatever λ and the likelihood are; λ is only
+    seen in the logged `bonus_scale`.
+    """
+
+    eta: float = 0.1  # η
+    information_step: float = 0.01  # λ, the step that the gain of a transition is measured by
+    model_hidden: tuple[int, ...] = (32,)  # () is Bayesian linear regression
+    model_lr: float = 1e-3
+    model_samples: int = 10  # S, draws of the weights per example and update
+    prior_std: float = 0.5  # of the weights, and where their posterior starts
+    likelihood_std: float = 5.0  # of the normalised next observation around the prediction
+    bonus_after: int = 500  # no bonus until the model has learned from so many transitions
+    bonus_clip: float = 1_000.0  # upper bound of the gain, and of the gain over the scale
+
+    def __post_init__(self) -> None:
+        tuples(self, "model_hidden")
+        for name in ("information_step", "prior_std", "likelihood_std", "bonus_clip"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name):g}")
+        for name in ("eta", "model_lr", "bonus_after"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name):g}")
+        if self.model_samples < 1:
+            raise ValueError(f"model_samples must be at least 1, not {self.model_samples}")
+        if any(size < 1 for size in self.model_hidden):
+            raise ValueError("model_hidden must name layers of at least 1 unit")
+
+    def init(self, obs_dim: int, action_dim: int, key: Array) -> VimeState:
+        sizes = (obs_dim + action_dim, *self.model_hidden, obs_dim)
+        posterior = bayes.init(sizes, self.prior_std, key)
+        return VimeState(
+            posterior=posterior,
+            opt=optax.adam(self.model_lr).init(posterior),
+            inputs=empty(obs_dim + action_dim),
+            targets=empty(obs_dim),
+            medians=none_yet(),
+        )
+
+    def bonus(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
+        """η · gain / scale; 0 before the model has learned from `bonus_after` transitions."""
+        gain = self.gain(state, obs, action, next_obs)
+        started = state.inputs.seen >= self.bonus_after
+        return jnp.where(started, self.eta * relative(gain, state.medians, self.bonus_clip), 0.0)
+
+    def gain(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
+        """The information gain of each transition in nats, clipped; [B]."""
+        x, y = self._normalised(state, obs, action, next_obs)
+        gain = bayes.information_gain(
+            state.posterior, x, y, self.likelihood_std, self.information_step
+        )
+        return jnp.clip(gain, 0.0, self.bonus_clip)
+
+    def _normalised(
+        self, state: VimeState, obs: Array, action: Array, next_obs: Array
+    ) -> tuple[Array, Array]:
+        x = normalise(state.inputs, jnp.concatenate([obs, action], axis=-1))
+        return x, normalise(state.targets, next_obs)
+
+    def update(
+        self, state: VimeState, obs: Array, action: Array, next_obs: Array, key: Array
+    ) -> tuple[VimeState, dict[str, Array]]:
+        """One Adam step on KL[q‖p]/n − E log p; then the scale, as the new model sees the batch."""
+        state = state._replace(
+            inputs=observe(state.inputs, jnp.concatenate([obs, action], axis=-1)),
+            targets=observe(state.targets, next_obs),
+        )
+        x, y = self._normalised(state, obs, action, next_obs)
+        n = transitions(state.inputs.seen, obs.shape[0])
+        (_, metrics), gradient = jax.value_and_grad(self.loss, has_aux=True)(
+            state.posterior, x, y, n, key
+        )
+        step, opt = optax.adam(self.model_lr).update(gradient, state.opt)
+        state = state._replace(posterior=optax.apply_updates(state.posterior, step), opt=opt)
+        gain = self.gain(state, obs, action, next_obs)
+        state = state._replace(medians=remember(state.medians, gain))
+        return state, metrics | {"bonus_scale": scale(state.medians)}
+
+    def loss(
+        self, q: Posterior, x: Array, y: Array, n: Array, key: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """KL[q‖p]/n − (1/S) Σ_k log p(y | x, w_k), averaged over the minibatch."""
+        f = bayes.sample(q, x, self.model_samples, key)  # [S, B, o]
+        error = jnp.mean(bayes.negative_log_likelihood(y[None], f, self.likelihood_std))
+        divergence = bayes.divergence(q, bayes.prior(q, self.prior_std))
+        total = divergence / n + error
+        return total, {"model_loss": total, "model_kl": divergence}
+
+    def predict(self, state: VimeState, obs: Array, action: Array, key: Array) -> Array:
+        """f(s, a; w) with w ~ q: where the model, unsure of itself, thinks that an action leads."""
+        x = normalise(state.inputs, jnp.concatenate([obs, action], axis=-1))
+        return restore(state.targets, bayes.sample(state.posterior, x, 1, key)[0])
+
+
+def transitions(learned_from: Array, batch: int) -> Array:
+    """n of KL/n: how many different transitions the model has learned from, as far as it can tell.
+
+    A minibatch is drawn from a memory that grows by about one transition per update (exactly one
+    with updates_per_step = 1, not counting the warm-up). So n is the number of updates, at least
+    one minibatch. The number of rows drawn would count the same evidence `batch` times over.
+    """
+    return jnp.maximum(learned_from / batch, 1.0 * batch)

@@ -1,0 +1,152 @@
+"""`make`: Gymnasium's, with headless rendering and failures told in one sentence."""
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium import error
+from gymnasium.envs.registration import EnvSpec
+
+from adac.envs.reproducible import repeatable
+from adac.envs.suite import EXTRAS, SUITE
+from adac.errors import UserError, missing_extra
+
+# The module whose absence means that the extra is missing.
+_EXTRA_OF = {
+    "mujoco": "mujoco",
+    "Box2D": "box2d",
+    "pybullet": "pybullet",
+    "pybullet_data": "pybullet",
+    "pygame": "classic",
+}
+_HEADLESS = {"MUJOCO_GL": "egl", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+
+
+def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Make any registered task, or `module:Id` after importing the module."""
+    if not _has_display():
+        for variable, value in _HEADLESS.items():
+            os.environ.setdefault(variable, value)
+    _refuse_pictures_without_pygame(task_id, kwargs.get("render_mode"))
+    try:
+        with warnings.catch_warnings():
+            # A version is named on purpose, although a newer one may exist.
+            warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
+            # Box2D's import ends the process where this warning is an error.
+            warnings.filterwarnings(
+                "ignore", "builtin type .* has no __module__", DeprecationWarning
+            )
+            return repeatable(gymnasium.make(task_id, **kwargs))
+    except error.UnregisteredEnv:
+        raise _unknown(task_id) from None
+    except error.DeprecatedEnv as failure:
+        raise UserError(_one_line(failure)) from failure
+    except (error.DependencyNotInstalled, ImportError) as failure:
+        raise _not_importable(task_id, failure) from failure
+    except error.Error as failure:
+        if str(failure).startswith("Malformed"):
+            raise UserError(
+                f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
+            ) from failure
+        raise
+
+
+class Description(NamedTuple):
+    """What a run folder can say of an environment: `make(id, **kwargs)`, if that is `all` of it."""
+
+    id: str
+    kwargs: dict[str, Any]
+    all: bool
+
+
+# Wrappers that look on; what Gymnasium's `make` puts on by itself is in a spec's own fields.
+_ONLOOKERS = {"FreshWorld", "RecordEpisodeStatistics", "RecordVideo", "HumanRendering"}
+
+
+def describe(env: gymnasium.Env[Any, Any]) -> Description:
+    """An environment that somebody made: wrappers of its own are not in any description."""
+    spec = env.spec
+    registered = gymnasium.registry.get(spec.id) if spec is not None else None
+    if spec is None or registered is None:
+        name = type(env.unwrapped).__name__ if spec is None else spec.id
+        return Description(name, {}, all=False)
+    kwargs = {
+        name: value
+        for name, value in spec.kwargs.items()
+        if name != "render_mode"
+        and not (name in registered.kwargs and registered.kwargs[name] == value)
+    }
+    limit = spec.max_episode_steps
+    if limit != registered.max_episode_steps:
+        kwargs["max_episode_steps"] = limit
+    wrappers = {wrapper.name for wrapper in spec.additional_wrappers}
+    wrappers -= {wrapper.name for wrapper in registered.additional_wrappers}
+    plain = all(isinstance(value, str | int | float | bool) for value in kwargs.values())
+    return Description(spec.id, kwargs, all=plain and wrappers <= _ONLOOKERS)
+
+
+def import_module_of(task_id: str) -> None:
+    """Import the module of `module:Id`, as `make` would."""
+    module, colon, _ = task_id.partition(":")
+    if colon:
+        importlib.import_module(module)
+
+
+def require_imported(task_id: str, folder: Path) -> None:
+    """A folder may come from anybody: what it names is not imported at its word."""
+    module, colon, _ = task_id.partition(":")
+    if colon and module not in sys.modules:
+        raise UserError(
+            f"{folder} was trained on {task_id}, and loading a run imports no code by itself: say "
+            f"--import {module}, or in Python `import {module}` first"
+        )
+
+
+def _has_display() -> bool:
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _refuse_pictures_without_pygame(task_id: str, render_mode: str | None) -> None:
+    # Gymnasium's own classic tasks would fail only at the first frame.
+    classic = {task.id for task in (*SUITE, *EXTRAS) if task.extra == "classic"}
+    if render_mode and task_id in classic and importlib.util.find_spec("pygame") is None:
+        raise missing_extra(f"A picture of {task_id}", "classic")
+
+
+def _unknown(task_id: str) -> UserError:
+    known = sorted(key for key, spec in gymnasium.registry.items() if _still_runs(spec))
+    name = task_id.rpartition(":")[2]
+    short = {key.rpartition("/")[2].lower(): key for key in known}
+    wanted = name.rpartition("/")[2].lower()
+    near = [short[match] for match in difflib.get_close_matches(wanted, short, n=3, cutoff=0.5)]
+    hint = f"; did you mean {', '.join(near)}?" if near else "; `adac list envs` shows the paper's"
+    return UserError(f"no task is registered as '{task_id}'{hint}")
+
+
+def _still_runs(spec: EnvSpec) -> bool:
+    # Gymnasium keeps MuJoCo's v2 and v3 registered with a function that raises.
+    return getattr(spec.entry_point, "__name__", "") != "_raise_mujoco_py_error"
+
+
+def _not_importable(task_id: str, failure: Exception) -> UserError:
+    if "gymnasium-robotics" in str(failure):
+        name, _, _ = task_id.rpartition("-v")
+        return UserError(f"{task_id} no longer runs in Gymnasium; {name}-v4 has the same rewards")
+    absent = [module for module in _EXTRA_OF if importlib.util.find_spec(module) is None]
+    named = getattr(failure, "name", None)
+    for module in absent:
+        if module == named or module.lower() in str(failure).lower():
+            return missing_extra(task_id, _EXTRA_OF[module])
+    return UserError(f"{task_id} can not be loaded: {_one_line(failure)}")
+
+
+def _one_line(failure: Exception) -> str:
+    return " ".join(str(failure).split())

@@ -1,0 +1,242 @@
+"""`adac report`: one self-contained page. Python gathers and escapes, the page's script draws.
+
+The data travels as JSON in a script element that no browser executes, with `<`, `>` and `&`
+escaped, and the script writes text nodes only. A content-security policy names the hash of that
+one script and no address, so that nothing in a stranger's run folder can run, load or call home.
+"""
+
+import base64
+import hashlib
+import html
+import importlib.resources
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adac.errors import UserError
+from adac.experiments.analysis import statistics, tables
+from adac.experiments.analysis.plots import COLOURS
+from adac.experiments.analysis.results import Group, Results, Run, read_results, thin
+from adac.experiments.analysis.snapshots import GRID, density, read_snapshots, state_name
+from adac.experiments.analysis.statistics import Interval, Marks, Moments
+from adac.experiments.analysis.tables import Table
+from adac.experiments.paper.numbers import STEPS as PAPER_STEPS
+from adac.experiments.paper.numbers import TRIALS as PAPER_TRIALS
+from adac.runs.folder import flatten
+
+POINTS = 250  # of one curve in the page, at most
+SNAPSHOT_RUNS = 12  # in the page, at most
+
+# Shown first, with these words; other columns of metrics.csv follow under their own names.
+METRICS = {
+    "mean_return": "return of the target policy",
+    "episode_return": "return while exploring",
+    "bias": "bias of μ against π",
+    "spread": "spread of μ within a state",
+    "saturation_pi": "share of |π| above 0.98",
+    "saturation_mu": "share of |μ| above 0.98",
+    "episode_bonus": "intrinsic return while exploring",
+    "bonus": "mean intrinsic reward in a batch",
+    "q": "task critic's value",
+    "q_behaviour": "behaviour critic's value",
+}
+FILES = ("template.html", "style.css", "chart.js", "page.js")  # of the page, each report_…
+NOT_DRAWN = {"step", "episodes", "wall_seconds"}
+
+
+def write_report(folder: Path, out: Path, title: str | None = None) -> list[str]:
+    """Write the page; returns what a reader must know (also in the page)."""
+    if out.is_dir() or out.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"the page is written as .html, not '{out.name}'")
+    results = read_results(folder)
+    data = gather(results, title or folder.resolve().name)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.write_text(render(data), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{out} could not be written: {error.strerror}") from None
+    return [*data["notes"], *data["warnings"]]
+
+
+def render(data: dict[str, Any]) -> str:
+    """The template with its style, its script and its data put in."""
+    parts = importlib.resources.files("adac.experiments.analysis")
+    read = {name: (parts / f"report_{name}").read_text(encoding="utf-8") for name in FILES}
+    script = read["chart.js"] + read["page.js"]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    values = {
+        "TITLE": html.escape(str(data["title"])),
+        "HASH": digest,
+        "STYLE": read["style.css"],
+        "SCRIPT": script,
+        "DATA": embed(data),
+    }
+    # In one pass: what is put in is never searched for further places.
+    return re.sub(f"@({'|'.join(values)})@", lambda m: values[m[1]], read["template.html"])
+
+
+def embed(data: Any) -> str:
+    """JSON that can stand in a script element: nothing in it can end the element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def gather(results: Results, title: str) -> dict[str, Any]:
+    table = tables.build(results)
+    return {
+        "title": title,
+        "labels": results.labels,
+        "colours": list(COLOURS),
+        "metrics": _metrics(results),
+        "tasks": [
+            {"env": env, "groups": [_group(group) for group in groups.values()]}
+            for env, groups in results.groups.items()
+        ],
+        "table": _table(table),
+        "notes": results.notes,
+        "warnings": table.warnings,
+        "snapshots": _all_snapshots(results),
+        "grid": numbers(GRID),
+        "settings": _settings(results),
+        "paper": {"trials": PAPER_TRIALS, "steps": PAPER_STEPS},
+        "last": statistics.LAST,
+    }
+
+
+def number(value: float) -> float | None:
+    """Five digits are more than a screen shows; what is not finite becomes null."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def numbers(values: Any) -> list[float | None]:
+    return [number(float(value)) for value in np.asarray(values).ravel()]
+
+
+def _metrics(results: Results) -> list[dict[str, str]]:
+    found = {column for run in results.runs for column in run.metrics} - NOT_DRAWN
+    found |= {"mean_return"} if any(run.returns for run in results.runs) else set()
+    names = [name for name in METRICS if name in found] + sorted(found - set(METRICS))
+    return [{"name": name, "text": METRICS.get(name, name)} for name in names]
+
+
+def _group(group: Group) -> dict[str, Any]:
+    columns = ["mean_return", *sorted({c for run in group.runs for c in run.metrics} - NOT_DRAWN)]
+    curves = {}
+    for column in columns:
+        curve = group.curve(column)
+        if curve is not None:
+            kept = thin(curve.steps, POINTS)
+            curves[column] = {
+                "steps": curve.steps[kept].tolist(),
+                "values": [numbers(row[kept]) for row in curve.values],
+            }
+    seeds = [run.seed for run in group.drawn]
+    return {"label": group.label, "agent": group.agent_name, "seeds": seeds, "curves": curves}
+
+
+# The table.
+
+
+def _moments(moments: Moments, marks: Marks, form: Any = tables.number) -> dict[str, Any]:
+    return {
+        "mean": form(moments.mean),
+        "std": "" if math.isnan(moments.std) else form(moments.std),
+        "seeds": moments.seeds,
+        "bold": marks.bold,
+        "signs": marks.signs,
+    }
+
+
+def _interval(interval: Interval, form: Any = tables.number) -> dict[str, str]:
+    return {name: form(value) for name, value in interval._asdict().items()}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = []
+    for env, row in table.rows.items():
+        cells = {}
+        for label, cell in row.items():
+            cells[label] = _moments(cell.ours, cell.marks) | {"iqm": _interval(cell.iqm)}
+            if cell.paper is not None:
+                cells[label]["paper"] = _moments(*cell.paper, tables.printed)
+        rows.append({"env": env, "cells": cells})
+    aggregate = {label: _interval(i, _two) for label, i in table.aggregate.items()}
+    pairs = [
+        {"a": a, "b": b, "chance": _interval(i, _two), "p": "" if math.isnan(p) else f"{p:.2g}"}
+        for a, b, i, p in table.pairs
+    ]
+    return {"columns": table.columns, "rows": rows, "aggregate": aggregate, "pairs": pairs}
+
+
+def _two(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+# Snapshots.
+
+
+def _all_snapshots(results: Results) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for run in results.runs:
+        shots = _snapshots(run) if len(found) < SNAPSHOT_RUNS else None
+        if shots is not None:
+            found.append(shots)
+    return found
+
+
+def _snapshots(run: Run) -> dict[str, Any] | None:
+    try:
+        shots = read_snapshots(run.folder)
+    except (OSError, ValueError, KeyError):
+        return None
+    stages: dict[int, list[dict[str, Any]]] = {}
+    for shot in shots:
+        cell = {
+            "state": state_name(run.env, shot.state),
+            "pi": number(shot.pi),
+            "mu": numbers(density(shot.mu)),
+        }
+        stages.setdefault(shot.step, []).append(cell)
+    name = f"{run.label}, {run.env}, seed {run.seed}"
+    listed = [{"step": step, "cells": cells} for step, cells in stages.items()]
+    return {"name": name, "stages": listed} if listed else None
+
+
+# Settings.
+
+
+def _settings(results: Results) -> dict[str, Any]:
+    """What all runs share, once; and what tells them apart, run by run."""
+    flat = [_flat(run) for run in results.runs]
+    keys = list(dict.fromkeys(key for settings in flat for key in settings))
+    shared = {k: flat[0].get(k, "") for k in keys if len({f.get(k) for f in flat}) == 1}
+    runs = [
+        {
+            "name": str(run.folder.relative_to(results.folder)),
+            "label": group.label,
+            "env": run.env,
+            "seed": run.seed,
+            "steps": run.last_step,
+            "finished": run.finished,
+            "score": "" if math.isnan(run.score) else tables.number(run.score),
+            "settings": {k: v for k, v in _flat(run).items() if k not in shared},
+        }
+        for group in results.all_groups()
+        for run in group.runs
+    ]
+    return {"shared": shared, "runs": runs}
+
+
+def _flat(run: Run) -> dict[str, str]:
+    plain = flatten({k: v for k, v in run.config.items() if k != "label"})
+    return {name: _text(value) for name, value in plain.items()}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""What the ADAC paper reports and nothing else needs."""

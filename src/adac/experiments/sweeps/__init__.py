@@ -1,0 +1,1 @@
+"""Many trials: what they are, where they run, what is kept of them."""

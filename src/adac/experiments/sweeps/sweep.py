@@ -1,0 +1,279 @@
+"""Many trials on Ray: skip the finished, resume the interrupted, retry a failure once.
+
+Ray schedules and watches the processes; all that must survive is in the trials' folders.
+"""
+
+import contextlib
+import importlib
+import logging
+import os
+import shutil
+import signal
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from adac.errors import UserError, missing_extra
+from adac.experiments.sweeps import publish
+from adac.experiments.sweeps.live_table import Board, Row, board, number
+from adac.experiments.sweeps.provenance import scratch_folder
+from adac.experiments.sweeps.trials import (
+    Trial,
+    checkpoint_step,
+    is_done,
+    last_return,
+    read_done,
+)
+from adac.experiments.sweeps.workers import (
+    SINGLE_THREAD,
+    Failed,
+    Finished,
+    Home,
+    Packer,
+    Parcel,
+    Progress,
+    Report,
+    unpack,
+    work,
+)
+from adac.runs.files import locked
+from adac.runs.progress import duration
+
+ATTEMPTS = 2
+POLL_SECONDS = 0.5
+OBJECT_STORE = 256 * 2**20  # bytes; on one machine only reports pass through it
+FAILURE = "failure.txt"
+
+
+@dataclass(frozen=True)
+class Options:
+    folder: Path  # of the sweep: one folder a trial
+    jobs: int | None = None  # trials at once on this machine; None: one a core
+    address: str | None = None  # of a running Ray cluster
+    results: Path | None = None  # where finished trials are published
+    share_disk: bool = True  # False: files travel through Ray even where the folder is in reach
+
+
+@dataclass
+class Outcome:
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)  # trial: reason
+
+
+def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
+    """Run what is not finished yet; returns when every trial has finished or failed twice."""
+    _require_distinct(trials)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with locked(options.folder, "sweep", patience=0.0), board(name) as screen:
+        rows = [_row(trial, options, screen) for trial in trials]
+        waiting = [row for row in rows if row.status == "waiting"]
+        skipped = len(rows) - len(waiting)
+        screen.say(f"{name}: {len(rows)} trials, {skipped} finished before, into {options.folder}")
+        if waiting:
+            screen.say("starting Ray" if options.address is None else "connecting to Ray", "dim")
+            with _ray(options), _interruptible(), _home(options) as home:
+                _Sweep(rows, home, options, screen).go()
+    failed = {row.trial.id: row.reason for row in rows if row.status == "failed"}
+    return Outcome(sum(row.status == "done" for row in rows), failed)
+
+
+def _require_distinct(trials: Sequence[Trial]) -> None:
+    if not trials:
+        raise UserError("this sweep has no trials")
+    name, times = Counter(trial.id for trial in trials).most_common(1)[0]
+    if times > 1:
+        raise UserError(f"the trial {name} is in this sweep twice")
+
+
+def _row(trial: Trial, options: Options, screen: Board) -> Row:
+    folder = options.folder / trial.id
+    if options.results is not None:
+        published = options.results / trial.id
+        if is_done(published) and not is_done(folder):
+            publish.recall(published, folder)
+            screen.say(f"published before: {trial.id}")
+        elif is_done(folder) and not is_done(published):
+            publish.publish(folder, options.results)
+    if is_done(folder):
+        return Row(trial, "done", step=trial.steps, value=last_return(folder))
+    return Row(trial, step=checkpoint_step(folder))
+
+
+class _Sweep:
+    """The driver's loop over running Ray tasks."""
+
+    def __init__(self, rows: list[Row], home: Home, options: Options, screen: Board):
+        self.ray: Any = importlib.import_module("ray")
+        self.rows, self.home = rows, home
+        self.options, self.screen = options, screen
+        self.waiting = [row for row in rows if row.status == "waiting"]
+        self.running: dict[Any, Row] = {}
+        self.task = self.ray.remote(
+            num_cpus=1,
+            max_retries=0,  # a killed worker counts as a failure: retried below, and reported
+            max_calls=1,  # a process a trial
+            num_returns="streaming",
+            runtime_env={"env_vars": SINGLE_THREAD},
+        )(work)
+
+    def go(self) -> None:
+        while self.waiting or self.running:
+            slots = self._slots()
+            while self.waiting and len(self.running) < slots:
+                self._start(self.waiting.pop(0))
+            streams = list(self.running)
+            ready, _ = self.ray.wait(
+                streams, num_returns=len(streams), timeout=POLL_SECONDS, fetch_local=False
+            )
+            for stream in ready:
+                self._receive(stream)
+            self.screen.show(self.rows, slots)
+
+    def _slots(self) -> int:
+        return max(int(self.ray.cluster_resources().get("CPU", 1)), 1)
+
+    def _folder(self, row: Row) -> Path:
+        return self.options.folder / row.trial.id
+
+    def _start(self, row: Row) -> None:
+        folder = self._folder(row)
+        row.start(checkpoint_step(folder))
+        if row.step:
+            self.screen.say(f"resuming at step {row.step:,}: {row.trial.id}", "dim")
+        luggage = [self.ray.put(Packer(folder).parcel())] if row.step and self._may_be_far() else []
+        self.running[self.task.remote(row.trial, self.home, luggage)] = row
+
+    def _may_be_far(self) -> bool:
+        return self.options.address is not None or not self.options.share_disk
+
+    def _receive(self, stream: Any) -> None:
+        try:
+            report: Report = self.ray.get(next(stream))
+        except StopIteration:
+            report = Failed("its process ended without a result", "")
+        except self.ray.exceptions.RayError as error:
+            report = Failed(f"its process was lost ({type(error).__name__})", str(error))
+        row = self.running[stream]
+        if isinstance(report, Finished | Failed):
+            del self.running[stream]  # what follows on this stream belongs to no attempt
+        self._hear(row, report)
+
+    def _hear(self, row: Row, report: Report) -> None:
+        if isinstance(report, Progress):
+            row.progress(report.step, report.value)
+        elif isinstance(report, Parcel):
+            unpack(report, self._folder(row))
+        elif isinstance(report, Finished):
+            self._finish(row)
+        else:
+            self._fail(row, report)
+
+    def _finish(self, row: Row) -> None:
+        folder = self._folder(row)
+        row.status, row.step, row.value = "done", row.trial.steps, last_return(folder)
+        (folder / FAILURE).unlink(missing_ok=True)
+        if self.options.results is not None:
+            publish.publish(folder, self.options.results)
+        took = duration(float(read_done(folder)["wall_seconds"]))
+        done = sum(r.status == "done" for r in self.rows)
+        self.screen.say(
+            f"[{done}/{len(self.rows)}] {row.trial.id}: return {number(row.value)} in {took}",
+            "green",
+        )
+
+    def _fail(self, row: Row, failure: Failed) -> None:
+        folder = self._folder(row)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FAILURE).write_text(f"{failure.reason}\n\n{failure.details}")
+        row.reason = failure.reason
+        again = row.attempts < ATTEMPTS
+        row.status = "waiting" if again else "failed"
+        if again:
+            self.waiting.insert(0, row)
+        what = "failed, trying once more" if again else "FAILED"
+        self.screen.say(f"{what}: {row.trial.id}: {failure.reason}", "yellow" if again else "red")
+
+
+# -- Ray, signals, and the mark of the driver's folder --------------------------------------------
+
+
+@contextlib.contextmanager
+def _ray(options: Options) -> Iterator[None]:
+    """A cluster: the one at `address`, or one of our own that ends with us."""
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"jobs must be at least 1, not {options.jobs}")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise missing_extra("a sweep", "experiments") from None
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    scratch: str | None = None
+    if options.address is not None:
+        _connect(ray, options.address, quiet)
+    else:
+        scratch = str(scratch_folder("adac-ray"))
+        ray.init(
+            address="local",
+            num_cpus=options.jobs or os.cpu_count(),
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE,
+            _temp_dir=scratch,
+            **quiet,
+        )
+    try:
+        yield
+    finally:
+        ray.shutdown()
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:
+    if address.startswith("ray://"):
+        raise UserError(
+            "--address wants the cluster's own address, host:port or auto, "
+            "from a machine of the cluster; ray:// clients can not stream results"
+        )
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"the Ray cluster at {address} can not be joined ({reason}); one that wants a token "
+            "needs RAY_AUTH_MODE=token and the token here too"
+        ) from None
+
+
+@contextlib.contextmanager
+def _home(options: Options) -> Iterator[Home]:
+    home = Home(options.folder.resolve(), uuid.uuid4().hex, options.share_disk)
+    for left in home.folder.glob(".driver-*"):
+        left.unlink(missing_ok=True)
+    home.mark.touch()
+    try:
+        yield home
+    finally:
+        home.mark.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends the sweep as Ctrl-C does; inside `_ray`, which has a handler of its own."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""What a run leaves on disk: its folder, checkpoints, tables; and what a person sees of it."""

@@ -1,0 +1,279 @@
+"""Checkpoints that can be trusted: safetensors and JSON, written beside and renamed.
+
+A checkpoint folder holds manifests `step-….json`, the newest two of which are kept. A manifest
+names the files it needs with their length and CRC-32: one with the state, and the replay buffer in
+segments. A segment that has not changed since the last checkpoint is named again instead of being
+written again, so saving costs what was collected since, and at most one segment of memory.
+Nothing in here can run code; a file that does not match its manifest is refused.
+"""
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from adac.errors import RunError, UserError
+
+FORMAT = "adac-checkpoint-1"
+SEGMENT = 16_384  # rows of the replay buffer in one file
+KEPT = 2  # manifests: the newest, and one to fall back on
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class DamagedError(Exception):
+    """A manifest or one of its files is not what was written."""
+
+
+class Ring(Protocol):
+    """What is stored of a replay buffer: rows, written round and round."""
+
+    rows: NDArray[np.float32]
+    inserted: int  # rows ever written; the next one goes to inserted % capacity
+
+    @property
+    def capacity(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+
+class File(NamedTuple):
+    name: str
+    size: int
+    crc: int
+
+
+@dataclass
+class Contents:
+    step: int
+    arrays: Arrays
+    facts: dict[str, Any]
+    warnings: list[str]
+
+
+class Store:
+    """One checkpoint folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._good: dict[str, File] = {}  # segments that a manifest of this folder vouches for
+
+    def save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
+        try:
+            self._save(step, arrays, facts, replay)
+        except OSError as error:
+            for left in self.folder.glob("*.tmp"):
+                left.unlink(missing_ok=True)
+            raise RunError(
+                f"the checkpoint of step {step} could not be written to {self.folder} "
+                f"({error.strerror or error}): the last good one stays; make room and resume"
+            ) from error
+
+    def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = self._write(f"step-{step:012d}.safetensors", safetensors.numpy.save(arrays))
+        segments = [] if replay is None else [self._segment(*s) for s in _segments(replay)]
+        self._good = {file.name: file for file in segments}
+        body = {"format": FORMAT, "step": step, "facts": facts, "state": state, "replay": segments}
+        text = json.dumps(body, sort_keys=True)
+        whole = {"body": body, "crc": zlib.crc32(text.encode())}
+        self._write(f"step-{step:012d}.json", json.dumps(whole, sort_keys=True).encode())
+        _sync_folder(self.folder)
+        self._abandon_after(step)
+        self._clean()
+
+    def _segment(self, name: str, rows: NDArray[np.float32]) -> File:
+        return self._good.get(name) or self._write(name, safetensors.numpy.save({"rows": rows}))
+
+    def _write(self, name: str, data: bytes) -> File:
+        beside = self.folder / f"{name}.tmp"
+        with open(beside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self.folder / name)
+        return File(name, len(data), zlib.crc32(data))
+
+    def _abandon_after(self, step: int) -> None:
+        """Who saves at an earlier step than the folder has seen means that one from now on."""
+        for path in self._manifests():
+            if _step_of(path) > step:
+                path.unlink(missing_ok=True)
+
+    def last_step(self) -> int | None:
+        """Of the newest checkpoint, judged by the names alone."""
+        return max((_step_of(path) for path in self._manifests()), default=None)
+
+    def _clean(self) -> None:
+        """Delete what no kept manifest names; never what a good one needs."""
+        manifests = self._manifests()
+        needed: set[str] = set()
+        for path in manifests[:KEPT]:
+            needed.add(path.name)
+            try:
+                body = _read_manifest(path)
+            except DamagedError:
+                continue
+            needed |= {file.name for file in (body.state, *body.replay)}
+        for path in self.folder.iterdir():
+            if path.suffix in (".json", ".safetensors", ".tmp") and path.name not in needed:
+                path.unlink(missing_ok=True)
+
+    def _manifests(self) -> list[Path]:
+        return sorted(self.folder.glob("step-*.json"), key=_step_of, reverse=True)
+
+    def load(self, replay: Ring | None) -> Contents:
+        """The newest good checkpoint; fills `replay` in place if there is one."""
+        manifests = self._manifests()
+        if not manifests:
+            raise UserError(
+                f"{self.folder} holds no checkpoint: the run ended before its first, "
+                "so begin anew in another folder"
+            )
+        warnings: list[str] = []
+        for path in manifests:
+            try:
+                contents = self._load(path, replay)
+            except DamagedError as damage:
+                warnings.append(f"the checkpoint {path.name} is damaged ({damage})")
+                continue
+            if warnings:
+                warnings.append(f"using the previous good one, of step {contents.step}")
+            contents.warnings = warnings
+            return contents
+        if replay is not None and not any(self.folder.glob("replay-*")):
+            raise UserError(
+                f"{self.folder} has no replay buffer, as the finished trials of a sweep: "
+                "evaluate it with `adac eval`, or load it with with_replay=False"
+            )
+        raise UserError(f"no checkpoint in {self.folder} can be used: {'; '.join(warnings)}")
+
+    def _load(self, path: Path, replay: Ring | None) -> Contents:
+        body = _read_manifest(path)
+        arrays = _tensors(self._read(body.state))
+        if replay is not None:
+            self._fill(replay, body)
+        return Contents(body.step, arrays, body.facts, [])
+
+    def _fill(self, replay: Ring, body: "Manifest") -> None:
+        row = 0
+        for file in body.replay:
+            rows = _tensors(self._read(file)).get("rows")
+            fits = rows is not None and rows.ndim == 2 and rows.dtype == np.float32
+            if rows is None or not fits:
+                raise DamagedError(f"{file.name} does not hold transitions")
+            if rows.shape[1] != replay.rows.shape[1]:
+                raise UserError(
+                    f"{self.folder} holds transitions of another size: observations and actions "
+                    "of this environment are not those that the run was trained on"
+                )
+            if row + len(rows) > replay.capacity:
+                raise UserError(
+                    f"{self.folder} holds more transitions than this agent's replay_size"
+                )
+            replay.rows[row : row + len(rows)] = rows
+            row += len(rows)
+        self._good = {file.name: file for file in body.replay}
+
+    def _read(self, file: File) -> bytes:
+        try:
+            data = (self.folder / file.name).read_bytes()
+        except OSError as error:
+            raise DamagedError(f"{file.name}: {error.strerror}") from None
+        if len(data) != file.size or zlib.crc32(data) != file.crc:
+            raise DamagedError(f"{file.name} is not what was written")
+        return data
+
+
+def _step_of(manifest: Path) -> int:
+    number = manifest.stem.removeprefix("step-")
+    return int(number) if number.isdigit() else -1
+
+
+class Manifest(NamedTuple):
+    step: int
+    facts: dict[str, Any]
+    state: File
+    replay: list[File]
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        whole = json.loads(path.read_bytes())
+        body = whole["body"]
+        if zlib.crc32(json.dumps(body, sort_keys=True).encode()) != whole["crc"]:
+            raise DamagedError("its manifest is not what was written")
+        if body["format"] != FORMAT:
+            raise DamagedError(f"its format is {body['format']!r}, this version reads {FORMAT}")
+        files = [File(str(name), int(size), int(crc)) for name, size, crc in body["replay"]]
+        state = File(*body["state"])
+        manifest = Manifest(int(body["step"]), dict(body["facts"]), state, files)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"its manifest can not be read: {error}") from None
+    for file in (state, *files):
+        if not PLAIN_NAME.match(file.name):
+            raise DamagedError(f"it names a file outside its folder: {file.name!r}")
+    return manifest
+
+
+def _tensors(data: bytes) -> Arrays:
+    try:
+        return dict(safetensors.numpy.load(data))
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise DamagedError(f"not safetensors: {error}") from None
+
+
+def _segments(replay: Ring) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Each part of the ring, under a name that changes whenever its rows do."""
+    for number, start in enumerate(range(0, len(replay), SEGMENT)):
+        end = min(start + SEGMENT, len(replay))
+        yield (
+            f"replay-{number:05d}-{_last_write(replay, start, end):012d}.safetensors",
+            (replay.rows[start:end]),
+        )
+
+
+def _last_write(replay: Ring, start: int, end: int) -> int:
+    """How many insertions had happened when a row of [start, end) was last written."""
+    lap, position = divmod(replay.inserted, replay.capacity)
+    if position > start:
+        return lap * replay.capacity + min(position, end)
+    return (lap - 1) * replay.capacity + end
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flatten(tree: Any) -> dict[str, NDArray[Any]]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def unflatten(template: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The template's structure with the saved leaves, each of the same shape and type."""
+
+    def leaf(path: Any, like: Any) -> Any:
+        name = jax.tree_util.keystr(path)
+        saved = arrays.get(name)
+        if saved is None or saved.shape != like.shape or saved.dtype != like.dtype:
+            raise UserError(f"this checkpoint does not fit the agent: {name} is missing or differs")
+        return jnp.array(saved)
+
+    return jax.tree_util.tree_map_with_path(leaf, template)

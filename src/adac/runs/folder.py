@@ -1,0 +1,114 @@
+"""Run folders: config.json, metrics.csv, evaluations.csv, checkpoint/; what tells them apart."""
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adac.core.settings import LATER, comparable
+from adac.errors import UserError
+from adac.runs.files import write_whole
+
+Config = Mapping[str, Any]
+CONFIG = {
+    "env": str, "agent": dict, "agent_name": str, "seed": int, "num_envs": int, "env_kwargs": dict,
+}  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    packages = ("adac", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco",
+                "Box2D", "pybullet")  # fmt: skip
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in packages:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    text = json.dumps(config, indent=2, default=_number)
+    write_whole(folder / "config.json", (text + "\n").encode())
+
+
+def _number(value: Any) -> Any:
+    """A NumPy number as JSON's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise UserError(f"{value!r} can not be written to config.json: use numbers, texts and lists")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise UserError(f"{folder} is not a run folder: it has no config.json")
+    try:
+        config: dict[str, Any] = json.loads(path.read_bytes())
+        if config["format"] != "adac-run-1":
+            raise UserError(f"{path} has the format {config['format']!r}, not adac-run-1")
+        for name, kind in CONFIG.items():
+            if not isinstance(config[name], kind):
+                raise ValueError(f"its {name} is {config[name]!r}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    return config
+
+
+def label_of(config: Config) -> str:
+    """Its line in a legend."""
+    return str(config.get("label") or config["agent_name"])
+
+
+def same_bits(config: Config) -> str:
+    """Runs that agree in this end in the same bits: a second one is not a second seed."""
+    facts = (config["env"], label_of(config), config["seed"], _settings(config))
+    return json.dumps(facts, sort_keys=True)
+
+
+def same_runs(configs: Sequence[Config]) -> list[list[int]]:
+    """Positions of runs that are one and the same, together; a run without a copy is alone."""
+    found: dict[str, list[int]] = {}
+    for place, config in enumerate(configs):
+        found.setdefault(same_bits(config), []).append(place)
+    return list(found.values())
+
+
+def distinct_labels(configs: Sequence[Config]) -> list[str]:
+    """Labels of one task's runs, with what differs behind them where one name hides two agents."""
+    labels, flat = [label_of(config) for config in configs], [_settings(c) for c in configs]
+    differing = {label: _differing(labels, flat, label) for label in set(labels)}
+    distinct = []
+    for label, settings in zip(labels, flat, strict=True):
+        extra = [
+            f"{k.rsplit('.', 1)[-1]}={settings.get(k, LATER.get(k))}" for k in differing[label]
+        ]
+        distinct.append(f"{label} ({', '.join(extra)})" if extra else label)
+    return distinct
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """All that a run's result depends on but task and seed, flat."""
+    own = {name: config.get(name) for name in ("num_envs", "steps")}
+    return flatten(comparable(config["agent"])) | flatten(config["env_kwargs"], "env_kwargs.") | own
+
+
+def _differing(labels: Sequence[str], flat: Sequence[dict[str, Any]], label: str) -> list[str]:
+    peers = [settings for name, settings in zip(labels, flat, strict=True) if name == label]
+    keys = sorted({key for settings in peers for key in settings})
+    return [key for key in keys if len({json.dumps(p.get(key)) for p in peers}) > 1]
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as {"explorer.particles": 32, …}; values are plain or lists."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

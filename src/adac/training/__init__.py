@@ -1,0 +1,1 @@
+"""What runs an agent in environments: compiled functions, replay, the loop, the learner."""

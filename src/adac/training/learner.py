@@ -1,0 +1,333 @@
+"""Learner: an agent, its environments and its memory; what a program holds on to."""
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from adac import envs
+from adac.core import presets, settings
+from adac.core.agent import Agent
+from adac.core.validation import whole
+from adac.errors import RunError, UserError
+from adac.runs.checkpoint import Contents, Store, flatten, unflatten
+from adac.runs.folder import read_config, versions, write_config
+from adac.training import compilation_cache as cache
+from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
+from adac.training.environments import Env, Episode, Floats, World, check_spaces
+from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
+from adac.training.loop import GAP, PREDICT, Loop
+from adac.training.train import train
+
+
+class Learner(Loop):
+    """Train, predict, evaluate, save and load one agent on one task.
+
+    `env` is a Gymnasium id or an environment; `agent` a name (`adac list agents`) or an Agent built
+    by hand; `overrides` change its settings by name.
+    """
+
+    def __init__(
+        self,
+        env: str | Env,
+        agent: str | Agent = presets.DEFAULT,
+        *,
+        seed: int = 0,
+        num_envs: int = 1,
+        overrides: Mapping[str, Any] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
+        eval_env: Env | None = None,
+    ):
+        cache.enable()
+        seed, num_envs = whole("seed", seed), whole("num_envs", num_envs)
+        if not 0 <= seed < 2**31:
+            raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
+        if num_envs < 1:
+            raise UserError(f"num_envs must be at least 1, not {num_envs}")
+        self.env_id, self.env_kwargs, self._remakes = _describe(env, env_kwargs)
+        self.agent_name = agent if isinstance(agent, str) else "custom"
+        self.label = self.agent_name  # its line in a legend
+        chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
+        if not isinstance(chosen, Agent):
+            raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
+        self._eval_env = eval_env  # the caller's; it then plays alone
+        self._eval_envs: list[Env] = []
+        world = World(self._training_envs(env, num_envs), self.env_id, seed)
+        if eval_env is not None:
+            _require_fitting(eval_env, world)
+        super().__init__(settings.override(chosen, overrides or {}), world, seed)
+        self.wall_seconds = 0.0
+        self.evaluated = -1  # the step of the last evaluation
+        self._store: Store | None = None
+        self._predictions = 0
+
+    def _training_envs(self, env: str | Env, count: int) -> list[Env]:
+        if isinstance(env, str):
+            return [self.make_env() for _ in range(count)]
+        if count > 1:
+            raise UserError("several environments at once need a task id, not one environment")
+        return [env]
+
+    def make_env(self, **kwargs: Any) -> Env:
+        """Another environment of the same task."""
+        self._require_told("so another one can not be made here: make it as you made that")
+        return envs.make(self.env_id, **(self.env_kwargs | kwargs))
+
+    def _require_told(self, advice: str) -> None:
+        if not self._remakes:
+            raise UserError(
+                f"{self.env_id} was given as an environment with wrappers or settings that its id "
+                f"does not tell, {advice}"
+            )
+
+    def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
+        """Train for `steps` more environment steps; `adac.training.train` has the options."""
+        train(self, self.step + whole("steps", steps), progress_bar=progress_bar, **options)
+        return self
+
+    def predict(
+        self,
+        observation: NDArray[Any],
+        state: Any = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], Any]:
+        """Actions in the task's units for one observation or a batch; the second value is `state`.
+
+        deterministic=True is the target policy π, False the behaviour policy μ, whose correlated ξ
+        is carried by `state` from call to call. The signature is Stable-Baselines3's.
+        """
+        obs = np.asarray(observation, np.float32)
+        if obs.shape[-1:] != (self.obs_dim,) or obs.ndim > 2:
+            raise UserError(
+                f"predict wants observations of shape ({self.obs_dim},) or (n, {self.obs_dim}), "
+                f"not {obs.shape}"
+            )
+        batch = np.atleast_2d(obs)
+        if deterministic:
+            action = np.asarray(self.policy(batch))
+        else:
+            action, state = self._sample(batch, state, episode_start)
+        scaled = self.world.scaling.to_task(action)
+        return (scaled if obs.ndim == 2 else scaled[0]), state
+
+    def _sample(
+        self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None
+    ) -> tuple[Floats, Any]:
+        count = len(obs)
+        first = np.ravel(False if episode_start is None else episode_start).astype(bool)
+        sizes = {len(leaf) for leaf in jax.tree.leaves(memory)} | {len(first)} - {1}
+        if sizes - {count}:
+            raise UserError(
+                f"state and episode_start must be those of these {count} observations: "
+                "pass None to begin anew"
+            )
+        first = np.broadcast_to(first, count)
+        if memory is None:
+            first = np.ones(count, bool)
+            memory = self.agent.explorer.init_memory(
+                count, self.action_dim, self.agent.networks.latent
+            )
+        self._predictions += 1
+        number = np.int32(self._predictions)
+        action, memory = self.live.act(obs, memory, first, self.keys[PREDICT], number)
+        return np.asarray(action), memory
+
+    def policy(self, obs: Floats) -> Floats:
+        """The target policy π, [n, o] → [n, d] in [-1, 1]."""
+        return np.asarray(self.live.greedy(obs))
+
+    def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
+        """Returns of π on environments of its own; training is not disturbed."""
+        seed = self.seed if seed is None else seed
+        envs = self._evaluation_envs(episodes)
+        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=self.env_id)
+
+    def bonus_gap(self, episodes: int = 3, *, salt: int = 0) -> dict[str, float]:
+        """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
+        traces = [Trace(env) for env in self._evaluation_envs(episodes)]
+        memory = self.agent.explorer.init_memory(
+            len(traces), self.action_dim, self.agent.networks.latent
+        )
+        key = jax.random.fold_in(self.keys[GAP], salt)
+
+        def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
+            return self.live.act(obs, memory, first, key, number)
+
+        def run(policy: Policy) -> list[Transitions]:
+            evaluate(policy, traces, episodes, self.seed, salt=salt, name=self.env_id)
+            return [episode for trace in traces for episode in trace.take()]
+
+        return episode_gap(
+            self.live.bonus,
+            run(follow(act, memory, traces)),
+            run(self.policy),
+            self.agent.base.discount,
+        )
+
+    def _evaluation_envs(self, episodes: int) -> list[Env]:
+        """As many as play side by side; made when first needed, and kept."""
+        if self._eval_env is not None:
+            return [self._eval_env]
+        self._require_told("so evaluation needs one of its own: pass eval_env to Learner")
+        wanted = min(episodes, SIDE_BY_SIDE)
+        while len(self._eval_envs) < wanted:
+            self._eval_envs.append(self.make_env())
+        return self._eval_envs[:wanted]
+
+    def config(self) -> dict[str, Any]:
+        """Everything needed to repeat the run."""
+        return {
+            "format": "adac-run-1",
+            "env": self.env_id,
+            "env_kwargs": self.env_kwargs,
+            **({} if self._remakes else {"env_object": True}),
+            "agent_name": self.agent_name,
+            "label": self.label,
+            "agent": settings.to_json(self.agent),
+            "seed": self.seed,
+            "num_envs": self.world.num_envs,
+            "versions": versions(),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """The whole run: weights, optimisers, replay buffer, random states, unfinished episodes."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        write_config(Path(folder), self.config())
+        self.save_to(self.store_in(Path(folder)))
+
+    def store_in(self, folder: Path) -> Store:
+        """The folder's checkpoints; segments already there are not written again."""
+        if self._store is None or not self.stored_in(folder):
+            self._store = Store(folder / "checkpoint")
+        return self._store
+
+    def stored_in(self, folder: Path) -> bool:
+        """Whether it was loaded from this folder, or saved there before."""
+        return self._store is not None and self._store.folder == folder / "checkpoint"
+
+    def save_to(self, store: Store) -> None:
+        self._require_finite()
+        self.settle()
+        world_arrays, world_facts = self.world.snapshot()
+        arrays = flatten({"agent": self.state, "memory": self.memory})
+        arrays |= {f"world.{name}": value for name, value in world_arrays.items()}
+        contents = {
+            "world": world_facts,
+            "begun": self._begun,
+            "updates": self.updates,
+            "horizon": self.horizon,
+            "inserted": self.replay.inserted,
+            "replay_random": self.replay.random_state(),
+            "metrics": {name: float(value) for name, value in self.live.metrics.items()},
+            "recent": [list(episode) for episode in self.recent],
+            "collected": self._collected.tolist(),
+            "wall_seconds": self.wall_seconds,
+            "evaluated": self.evaluated,
+        }
+        store.save(self.step, arrays, contents, self.replay)
+
+    def _require_finite(self) -> None:
+        for leaf in self.live.arrays:
+            if not np.isfinite(np.asarray(leaf)).all():
+                raise RunError(
+                    f"the weights are not finite at step {self.step}: learning has diverged, "
+                    "and the last good checkpoint stays"
+                )
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        env: Env | None = None,
+        agent: Agent | None = None,
+        eval_env: Env | None = None,
+        with_replay: bool = True,
+    ) -> "Learner":
+        """The run as it was saved; `env` and `agent` only where the folder can not name them.
+
+        Of `agent` the classes are taken, the settings are the run's.
+        """
+        folder = Path(folder)
+        config = read_config(folder)
+        if env is None:
+            if config.get("env_object"):
+                raise UserError(
+                    f"{folder} was trained on an environment that '{config['env']}' alone does not "
+                    "tell: pass one, Learner.load(folder, env=...)"
+                )
+            envs.require_imported(config["env"], folder)
+        learner = cls(
+            env if env is not None else config["env"],
+            settings.from_json(config["agent"], like=agent),
+            seed=config["seed"],
+            num_envs=config["num_envs"],
+            env_kwargs=config["env_kwargs"] if env is None else None,
+            eval_env=eval_env,
+        )
+        learner.agent_name = config["agent_name"]
+        learner.label = config.get("label", learner.agent_name)
+        contents = learner.store_in(folder).load(learner.replay if with_replay else None)
+        try:
+            learner._restore(contents, with_replay)
+        except KeyError as error:
+            raise UserError(
+                f"the checkpoint in {folder} has no {error}: another version of adac wrote it"
+            ) from None
+        return learner
+
+    def _restore(self, contents: Contents, with_replay: bool) -> None:
+        facts, arrays = contents.facts, contents.arrays
+        template = {"agent": self.state, "memory": self.memory}
+        restored = unflatten(template, arrays)
+        self.live.state, self.memory = restored["agent"], restored["memory"]
+        self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
+        self.live.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
+        self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
+        self._collected = np.array(facts["collected"], float)
+        self.wall_seconds = float(facts["wall_seconds"])
+        self.evaluated = int(facts["evaluated"])
+        self.world.steps = int(facts["world"]["steps"])
+        notes = list(contents.warnings)
+        if with_replay:
+            self.replay.inserted = int(facts["inserted"])
+            self.replay.set_random_state(facts["replay_random"])
+            self._begun = bool(facts["begun"])
+            if self._begun:
+                prefix = "world."
+                world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+                notes += self.world.restore(world, facts["world"])
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+
+    def close(self) -> None:
+        self.world.close()
+        for env in [*self._eval_envs, *([self._eval_env] if self._eval_env else [])]:
+            env.close()
+
+
+def _describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:
+    if isinstance(env, str):
+        return envs.Description(env, dict(kwargs or {}), all=True)
+    if not hasattr(env, "reset") or not hasattr(env, "action_space"):
+        raise UserError(f"env must be a task id or a Gymnasium environment, not {env!r}")
+    if kwargs:
+        raise UserError("env_kwargs go with a task id: an environment is already made")
+    return envs.describe(env)
+
+
+def _require_fitting(eval_env: Env, world: World) -> None:
+    """It plays other episodes of the same task, so it is another environment like the first."""
+    if eval_env.unwrapped is world.envs[0].unwrapped:
+        raise UserError("eval_env must be an environment of its own, not the one trained in")
+    check_spaces(eval_env, "eval_env")
+    for name in ("observation_space", "action_space"):
+        mine, other = getattr(world.envs[0], name), getattr(eval_env, name)
+        if mine.shape != other.shape:
+            raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")
