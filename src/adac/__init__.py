@@ -9,13 +9,18 @@ learner.save("runs/hopper")
 """
 
 from adac import envs as _envs
-from adac.core.agent import Agent, AgentState, Batch, act, greedy, init, update
+from adac.core.agent import Agent, AgentState, Batch, act, greedy, init, init_memory, update
 from adac.core.bases import SAC, Deterministic
+from adac.core.critics import Critic, Scalar
 from adac.core.explorers import (
     Analogous,
+    Explorer,
     GaussianNoise,
+    Mixture,
     OrnsteinUhlenbeck,
     OwnPolicy,
+    Then,
+    Uniform,
 )
 from adac.core.intrinsic import Rnd, Vime
 from adac.core.networks import Networks
@@ -34,19 +39,26 @@ __all__ = [
     "AgentState",
     "Analogous",
     "Batch",
+    "Critic",
     "Deterministic",
+    "Explorer",
     "GaussianNoise",
     "Learner",
+    "Mixture",
     "Networks",
     "OrnsteinUhlenbeck",
     "OwnPolicy",
     "Rnd",
     "RunError",
+    "Scalar",
+    "Then",
+    "Uniform",
     "UserError",
     "Vime",
     "act",
     "greedy",
     "init",
+    "init_memory",
     "make_agent",
     "update",
 ]

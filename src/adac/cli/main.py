@@ -93,14 +93,7 @@ def train(
 
     if steps < 1:
         raise UserError(f"steps must be at least 1, not {steps}")
-    schedule: dict[str, Any] = {
-        "eval_every": eval_every,
-        "eval_episodes": eval_episodes,
-        "checkpoint_every": checkpoint_every,
-        "log_every": log_every,
-        "stop_return": stop_return,
-    }
-    Schedule(**schedule)  # what is wrong with it is said before there is a folder
+    schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
     overrides = parse_settings(set_ or [])
     if out is not None:
         _require_free(out)
@@ -109,7 +102,7 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, patience=0.0):
         _require_free(folder)  # also of one that has begun since
-        _run(learner, steps, folder, tensorboard=tensorboard, wandb=wandb, **schedule)
+        _run(learner, steps, folder, schedule, tensorboard=tensorboard, wandb=wandb)
 
 
 @app.command()
@@ -142,10 +135,12 @@ def resume(
         if steps is None and _reached(folder, learner.step, config.get("stop_return")):
             print(f"{folder} has reached its stop_return; train on with --steps")
             return
-        schedule = {f.name: config[f.name] for f in fields(Schedule) if f.name in config}
+        schedule = Schedule(
+            **{f.name: config[f.name] for f in fields(Schedule) if f.name in config}
+        )
         horizon = config.get("horizon") if steps is None else None
         options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
-        _run(learner, total, folder, **options, **schedule)
+        _run(learner, total, folder, schedule, **options)
 
 
 def _reached(folder: Path, step: int, goal: float | None) -> bool:
@@ -175,7 +170,7 @@ class _Stop:
         return bool(self.signal)
 
 
-def _run(learner: Any, until: int, folder: Path, **options: Any) -> None:
+def _run(learner: Any, until: int, folder: Path, schedule: Any, **options: Any) -> None:
     from adac.training.train import train as train_until
 
     stop = _Stop()
@@ -185,8 +180,8 @@ def _run(learner: Any, until: int, folder: Path, **options: Any) -> None:
     )
     try:
         finished = train_until(
-            learner, until, out=folder, progress_bar=True, stop=stop, **options
-        )  # fmt: skip
+            learner, until, schedule, out=folder, progress_bar=True, stop=stop, **options
+        )
     except RunError as error:
         kept = (folder / "checkpoint").exists()
         hint = f"; the last good checkpoint stays: `adac resume {folder}`" if kept else ""

@@ -1,4 +1,4 @@
-"""READ FIRST: an agent is base × explorer × intrinsic, and this is its one `update`.
+"""READ FIRST: an agent is base × explorer × intrinsic × critic, and this is its one `update`.
 
 `Agent` is the frozen settings, `AgentState` all that changes, and `init`, `act`, `greedy` and
 `update` are pure functions of the two. Equation numbers are the paper's.
@@ -8,22 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
-from adac.core.explorers import Analogous, Explorer
+from adac.core.critics import Bootstrap, Critic, Scalar
+from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
+from adac.core.fields import setting
 from adac.core.intrinsic import Intrinsic
 from adac.core.intrinsic.gap import action_gap
-from adac.core.networks import Actor, Critic, Networks
+from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.validation import at_least, counts
 
 Metrics = dict[str, Array]
 PARTS: dict[str, Any] = {
     "base": Base, "explorer": Explorer, "intrinsic": Intrinsic | None, "networks": Networks,
+    "critic": Critic,
 }  # fmt: skip
 
 
@@ -35,18 +39,20 @@ class Agent:
     explorer: Explorer = field(default_factory=Analogous)
     intrinsic: Intrinsic | None = None
     networks: Networks = field(default_factory=lambda: Networks(latent=16))
-    batch_size: int = 100
-    replay_size: int = 1_000_000
-    warmup: int = 1_000  # uniformly random steps before learning starts
-    updates_per_step: float = 1.0
-    normalise_obs: bool = False
+    critic: Critic = field(default_factory=Scalar)
+    batch_size: int = setting(100, "Transitions in a minibatch.")
+    replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
+    warmup: int = setting(1_000, "Uniformly random steps before learning starts.")
+    updates_per_step: float = setting(1.0, "Updates per environment step.")
+    n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
+    normalise_obs: bool = setting(False, "Running normalisation of the observations.")
 
     def __post_init__(self) -> None:
         for name, kind in PARTS.items():
             value, wanted = getattr(self, name), getattr(kind, "__name__", kind)
             if not isinstance(value, kind):
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
-        counts(self, 1, "batch_size", "replay_size")
+        counts(self, 1, "batch_size", "replay_size", "n_steps")
         counts(self, 0, "warmup")
         at_least(self, 0, "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
@@ -56,6 +62,11 @@ class Agent:
     def streams(self) -> int:
         """How many reward streams get critics: the task's, and the behaviour's if it differs."""
         return 2 if self.explorer.disentangled and self.intrinsic is not None else 1
+
+    @property
+    def behaviour(self) -> Explorer:
+        """Who acts while learning: random actions until the warm-up is over, then the explorer."""
+        return Then(Uniform(), self.explorer, self.warmup) if self.warmup else self.explorer
 
 
 class Net(NamedTuple):
@@ -75,6 +86,7 @@ class AgentState(NamedTuple):
     aux: Any  # the base's own: SAC's temperature
     intrinsic: Any
     statistics: Statistics | tuple[()]
+    explorer: Any = ()  # the explorer's own learned numbers
 
 
 class Batch(NamedTuple):
@@ -82,35 +94,59 @@ class Batch(NamedTuple):
     action: Array  # [B, d], in [-1, 1]
     reward: Array  # [B]
     bonus: Array  # [B], the intrinsic reward stored at collection
-    continues: Array  # [B], 0 after a termination, 1 otherwise: a time limit bootstraps
+    # [B], what is left of next_obs' value before γ: 0 after a termination, 1 otherwise (a time
+    # limit bootstraps), γ^(n−1) after n steps of reward
+    continues: Array
     next_obs: Array  # [B, o]
+
+
+def batch_fields(obs_dim: int, action_dim: int) -> dict[str, tuple[int, ...]]:
+    """The shape of one transition's part in each field of a `Batch`: what replay stores."""
+    wide = {"obs": (obs_dim,), "action": (action_dim,), "next_obs": (obs_dim,)}
+    return {name: wide.get(name, ()) for name in Batch._fields}
 
 
 def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
     actor_key, critic_key, intrinsic_key = jax.random.split(key, 3)
-    actor = Actor(agent.networks, obs_dim, agent.base.outputs * action_dim, actor_key)
+    actor = agent.networks.actor(obs_dim, agent.base.outputs * action_dim, actor_key)
     keys = jax.random.split(critic_key, (agent.streams, agent.base.critics))
     critics = tuple(
-        tuple(Critic(agent.networks, obs_dim, action_dim, k) for k in row) for row in keys
+        tuple(agent.critic.network(agent.networks, obs_dim, action_dim, k) for k in row)
+        for row in keys
     )
-    explorer = agent.explorer
+    explorer, sizes = agent.explorer, Sizes(obs_dim, action_dim, agent.networks.latent)
     shared = explorer.trained and not explorer.separate
-    adam = optax.adam(1.0).init  # the state is the same for every learning rate
     return AgentState(
         actor=Net(
             actor,
             _copy(actor) if agent.base.target_actor else (),
-            (adam(actor), adam(actor)) if shared else (adam(actor),),
+            (_adam(actor), _adam(actor)) if shared else (_adam(actor),),
         ),
-        behaviour=Net(_copy(actor), (), (adam(actor),)) if explorer.separate else (),
-        critic=Net(critics, _copy(critics), (adam(critics),)),
+        behaviour=Net(_copy(actor), (), (_adam(actor),)) if explorer.separate else (),
+        critic=Net(
+            critics, _copy(critics) if agent.critic.target_network else (), (_adam(critics),)
+        ),
         aux=agent.base.init_aux(),
         intrinsic=(
             () if agent.intrinsic is None
             else agent.intrinsic.init(obs_dim, action_dim, intrinsic_key)
         ),
         statistics=empty(obs_dim) if agent.normalise_obs else (),
+        explorer=explorer.init_learned(sizes, jax.random.fold_in(key, EXPLORER)),
     )  # fmt: skip
+
+
+EXPLORER = 3  # the explorer's key: beside the three that `init` has always split off
+
+
+def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> Any:
+    """What the agent's explorer remembers before its first step."""
+    return agent.explorer.init_memory(num_envs, Sizes(obs_dim, action_dim, agent.networks.latent))
+
+
+def _adam(network: Any) -> optax.OptState:
+    """The state is the same for every learning rate."""
+    return optax.adam(1.0).init(split_trained(network)[0])
 
 
 def _copy(tree: Any) -> Any:
@@ -118,29 +154,47 @@ def _copy(tree: Any) -> Any:
     return jax.tree.map(jnp.copy, tree)
 
 
-def act(
-    agent: Agent, state: AgentState, obs: Array, memory: Any, first: Array, key: Array
-) -> tuple[Array, Any]:
-    """Actions of the behaviour policy μ in [-1, 1], for obs [N, o]."""
-    obs = normalise(state.statistics, obs)
-    actor = behaviour_net(state).params
-    return agent.explorer.act(agent.base, actor, obs, memory, first, key)
+def behaviour_policy(agent: Agent, state: AgentState) -> Policy:
+    """The behaviour policy μ, with what its explorer looks at when it acts."""
+    explorer = agent.explorer
+    return Policy(
+        behaviour_net(state).params,
+        state.statistics,
+        state.critic.params if explorer.sees_values else (),
+        state.intrinsic if explorer.sees_bonus else (),
+        state.explorer,
+    )
+
+
+def target_policy(agent: Agent, state: AgentState) -> Policy:
+    """The target policy π, with the weights that targets bootstrap through and evaluation uses."""
+    weights = state.actor.target if agent.base.target_actor else state.actor.params
+    return Policy(weights, state.statistics)
 
 
 def behaviour_net(state: AgentState) -> Net:
     return state.behaviour if isinstance(state.behaviour, Net) else state.actor
 
 
-def target_weights(agent: Agent, state: AgentState) -> Actor:
-    """The weights of π that targets bootstrap through and evaluation uses."""
-    weights: Actor = state.actor.target if agent.base.target_actor else state.actor.params
-    return weights
+def view(agent: Agent, policy: Policy) -> View:
+    return View(policy, agent.base, agent.critic, agent.intrinsic)
 
 
-def greedy(agent: Agent, state: AgentState, obs: Array) -> Array:
+def act(
+    agent: Agent, policy: AgentState | Policy, obs: Array, memory: Any, first: Array, key: Array
+) -> tuple[Array, Any]:
+    """Actions of the behaviour policy μ in [-1, 1], for obs [N, o]."""
+    if isinstance(policy, AgentState):
+        policy = behaviour_policy(agent, policy)
+    obs = normalise(policy.statistics, obs)
+    return agent.explorer.act(view(agent, policy), obs, memory, first, key)
+
+
+def greedy(agent: Agent, policy: AgentState | Policy, obs: Array) -> Array:
     """The target policy π(s) = f(s, 0), with the target weights: what is evaluated."""
-    raw = target_weights(agent, state)(normalise(state.statistics, obs))
-    return jnp.tanh(agent.base.location(raw))
+    if isinstance(policy, AgentState):
+        policy = target_policy(agent, policy)
+    return agent.base.greedy(policy.actor(normalise(policy.statistics, obs)))
 
 
 def update(
@@ -186,42 +240,43 @@ def _improve_critics(
     agent: Agent, state: AgentState, batch: Batch, key: Array
 ) -> tuple[Net, Metrics]:
     """Every critic of every stream towards its own reward, all bootstrapped through π (Eq. 5)."""
-    has_bonus = agent.intrinsic is not None
-    rewards = agent.explorer.streams(batch.reward, batch.bonus if has_bonus else None)
-    raw = target_weights(agent, state)(batch.next_obs)
+    bonus = None if agent.intrinsic is None else batch.bonus
+    rewards = agent.explorer.streams(batch.reward, bonus, state.explorer)
+    raw = target_policy(agent, state).actor(batch.next_obs)
     action, extra = agent.base.next_action(raw, state.aux, key)
-    targets = tuple(
-        reward + agent.base.discount * batch.continues * (_lowest(members, batch, action) + extra)
-        for reward, members in zip(rewards, state.critic.target, strict=True)
-    )
+    steps = [
+        Bootstrap(
+            batch.obs, batch.action, reward, agent.base.discount * batch.continues,
+            batch.next_obs, action, extra,
+        )
+        for reward in rewards
+    ]  # fmt: skip
+    targets = state.critic.target if agent.critic.target_network else state.critic.params
 
-    def loss(critics: Any) -> tuple[Array, list[Array]]:
-        values = [[c(batch.obs, batch.action) for c in members] for members in critics]
-        errors = [
-            jnp.mean((value - target) ** 2)
-            for row, target in zip(values, targets, strict=True)
-            for value in row
+    def loss(critics: Any) -> tuple[Array, Any]:
+        found = [
+            agent.critic.regress(members, slow, step)
+            for members, slow, step in zip(critics, targets, steps, strict=True)
         ]
-        return sum(errors, jnp.zeros(())), [jnp.mean(row[0]) for row in values]
+        total = sum((value for value, _ in found), jnp.zeros(()))
+        return total, ([q for _, (q, _) in found], tuple(members for _, (_, members) in found))
 
-    critic, (total, q) = descend(loss, agent.base.critic_lr, state.critic)
+    critic, (total, (q, members)) = descend(loss, agent.base.critic_lr, state.critic)
+    critic = critic._replace(params=_with_statistics(critic.params, members))
     names = ("q", "q_behaviour")[: len(q)]
     return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
 
 
-def _lowest(members: tuple[Critic, ...], batch: Batch, action: Array) -> Array:
-    values = [critic(batch.next_obs, action) for critic in members]
-    lowest = values[0]
-    for value in values[1:]:
-        lowest = jnp.minimum(lowest, value)
-    return lowest
+def _with_statistics(trained: Any, passed: Any) -> Any:
+    """Weights from the optimiser, running statistics from the pass through the networks."""
+    return eqx.combine(split_trained(trained)[0], split_trained(passed)[1])
 
 
 def _improve_target_policy(
     agent: Agent, state: AgentState, batch: Batch, key: Array
 ) -> tuple[AgentState, Metrics]:
     """π by the base's own objective on the task critic, stream 0 (Eq. 1)."""
-    qs = [_at(critic, batch.obs) for critic in state.critic.params[0]]
+    qs = [agent.critic.at(network, batch.obs) for network in state.critic.params[0]]
 
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)
@@ -230,10 +285,6 @@ def _improve_target_policy(
     aux = agent.base.improve_aux(state.aux, log_prob, batch.action.shape[-1])
     metrics = {"actor_loss": value, **agent.base.aux_metrics(aux)}
     return state._replace(actor=actor, aux=aux), metrics
-
-
-def _at(critic: Critic, obs: Array) -> Callable[[Array], Array]:
-    return lambda action: critic(obs, action)
 
 
 def _improve_behaviour_policy(
@@ -246,14 +297,17 @@ def _improve_behaviour_policy(
     explorer = agent.explorer
     if not explorer.trained:
         return state, {}
-    critic = state.critic.params[-1][0]
+    q = agent.critic.at(state.critic.params[-1][0], batch.obs)
+    policy = behaviour_policy(agent, state)
 
     def loss(actor: Actor) -> tuple[Array, Metrics]:
-        return explorer.loss(agent.base, actor, critic, batch.obs, progress, key)
+        seen = view(agent, policy._replace(actor=actor))
+        return explorer.loss(seen, q, batch.obs, progress, key)
 
     net, (value, metrics) = descend(loss, explorer.learning_rate, behaviour_net(state), opt=-1)
     moved = state._replace(behaviour=net) if explorer.separate else state._replace(actor=net)
-    return moved, {"behaviour_loss": value, **metrics}
+    learned = explorer.improve_learned(state.explorer, metrics)
+    return moved._replace(explorer=learned), {"behaviour_loss": value, **metrics}
 
 
 def _move_targets(agent: Agent, state: AgentState) -> AgentState:
@@ -264,17 +318,21 @@ def _move_targets(agent: Agent, state: AgentState) -> AgentState:
         return net._replace(target=step)
 
     actor = move(state.actor) if agent.base.target_actor else state.actor
-    return state._replace(actor=actor, critic=move(state.critic))
+    critic = move(state.critic) if agent.critic.target_network else state.critic
+    return state._replace(actor=actor, critic=critic)
 
 
 def descend(
     loss: Callable[[Any], tuple[Array, Any]], learning_rate: float, net: Net, opt: int = 0
 ) -> tuple[Net, tuple[Array, Any]]:
-    """One Adam step on `net.params`, with the optimiser state number `opt`."""
-    (value, extra), gradient = jax.value_and_grad(loss, has_aux=True)(net.params)
+    """One Adam step on the trained part of `net.params`, with the optimiser state `opt`."""
+    trained, still = split_trained(net.params)
+    (value, extra), gradient = jax.value_and_grad(
+        lambda part: loss(eqx.combine(part, still)), has_aux=True
+    )(trained)
     opts = list(net.opts)
     step, opts[opt] = optax.adam(learning_rate).update(gradient, opts[opt])
-    params = optax.apply_updates(net.params, step)
+    params = eqx.combine(optax.apply_updates(trained, step), still)
     return net._replace(params=params, opts=tuple(opts)), (value, extra)
 
 
@@ -287,12 +345,12 @@ def diagnose(
     an intrinsic reward, also how much more bonus μ's `recent` actions promise than π's.
     """
     mu_key, gap_key = jax.random.split(key)
-    count, action_dim = obs.shape[0], _action_dim(agent, state)
-    latent = agent.networks.latent
+    count = obs.shape[0]
+    learned = replace(agent, explorer=agent.explorer.without_noise())
     repeated = jnp.repeat(obs, samples, axis=0)
-    memory = agent.explorer.init_memory(count * samples, action_dim, latent)
+    action_dim = recent.action.shape[-1]
+    memory = init_memory(learned, count * samples, obs.shape[-1], action_dim)
     first = jnp.ones(count * samples, bool)
-    learned = replace(agent, explorer=agent.explorer.learned())
     mu, _ = act(learned, state, repeated, memory, first, mu_key)
     mu = mu.reshape(count, samples, action_dim)
     pi = _online_policy(agent, state, obs)
@@ -312,9 +370,4 @@ def diagnose(
 
 
 def _online_policy(agent: Agent, state: AgentState, obs: Array) -> Array:
-    actor = state.actor.params
-    return jnp.tanh(agent.base.location(actor(normalise(state.statistics, obs))))
-
-
-def _action_dim(agent: Agent, state: AgentState) -> int:
-    return int(state.actor.params.head[-1].bias.shape[0]) // agent.base.outputs
+    return greedy(agent, Policy(state.actor.params, state.statistics), obs)

@@ -1,11 +1,11 @@
-"""Bases: how the target policy π is evaluated and improved. They never hear of ξ.
+"""Bases: how the target policy π is evaluated and improved. DDPG, TD3: `Deterministic`; SAC: `SAC`.
 
-A base reads the actor's raw output. DDPG and TD3 are two values of `Deterministic`; `SAC` learns
-a Gaussian before the squash and its temperature.
+A base reads the actor's raw output and knows nothing of ξ. DDPG and TD3 are two values of one
+class; `SAC` learns a Gaussian before the squash and its temperature.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -14,21 +14,21 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.core.critics import Value
+from adac.core.fields import setting
 from adac.core.validation import at_least, between, counts
-
-Q = Callable[[Array], Array]  # action [B, d] → value [B], at the batch's states
 
 
 @dataclass(frozen=True)
 class Base(ABC):
     """What every base sets; the methods below are all that `update` asks of one."""
 
-    actor_lr: float = 1e-3
-    critic_lr: float = 1e-3
-    discount: float = 0.99
-    tau: float = 5e-3  # Polyak step of the target networks
-    critics: int = 2  # members; the target takes their minimum
-    policy_delay: int = 2  # critic updates per policy update
+    actor_lr: float = setting(1e-3, "Learning rate of the target policy π.")
+    critic_lr: float = setting(1e-3, "Learning rate of the critics.")
+    discount: float = setting(0.99, "γ, the discount of future rewards.")
+    tau: float = setting(5e-3, "Polyak step of the target networks.")
+    critics: int = setting(2, "Critics in an ensemble, whose target takes their minimum.")
+    policy_delay: int = setting(2, "Critic updates per policy update.")
 
     outputs: ClassVar[int] = 1  # raw actor outputs per action dimension
     target_actor: ClassVar[bool] = True  # targets and evaluation use π's target weights
@@ -42,6 +42,10 @@ class Base(ABC):
     def location(self, raw: Array) -> Array:
         """The point before the squash; π(s) is tanh of it."""
 
+    def greedy(self, raw: Array) -> Array:
+        """π(s), the target policy's action."""
+        return jnp.tanh(self.location(raw))
+
     @abstractmethod
     def sample(self, raw: Array, key: Array) -> Array:
         """An action of the base's own policy."""
@@ -51,7 +55,9 @@ class Base(ABC):
         """The action at s' that the target bootstraps through, and what to add to its value."""
 
     @abstractmethod
-    def actor_loss(self, raw: Array, qs: Sequence[Q], aux: Any, key: Array) -> tuple[Array, Array]:
+    def actor_loss(
+        self, raw: Array, qs: Sequence[Value], aux: Any, key: Array
+    ) -> tuple[Array, Array]:
         """The loss that improves π on the task critics `qs`, and what `improve_aux` needs."""
 
     def init_aux(self) -> Any:
@@ -69,9 +75,11 @@ class Base(ABC):
 class Deterministic(Base):
     """TD3 as it stands; DDPG with one critic, no delay and no smoothing (see `presets`)."""
 
-    target_noise: float = 0.2
-    target_clip: float = 0.5
-    bound_penalty: float = 0.0  # λ on (|u| − 1)² of π = tanh(u), with ∇Q of mean magnitude 1
+    target_noise: float = setting(0.2, "Standard deviation of the noise on the target's action.")
+    target_clip: float = setting(0.5, "Where that noise is cut.")
+    bound_penalty: float = setting(
+        0.0, "λ on (|u| − 1)² beyond |u| = 1 of π = tanh(u), with ∇Q of mean magnitude 1."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,14 +100,16 @@ class Deterministic(Base):
             action = jnp.clip(action + noise, -1.0, 1.0)
         return action, 0.0
 
-    def actor_loss(self, raw: Array, qs: Sequence[Q], aux: Any, key: Array) -> tuple[Array, Array]:
+    def actor_loss(
+        self, raw: Array, qs: Sequence[Value], aux: Any, key: Array
+    ) -> tuple[Array, Array]:
         """The deterministic policy gradient on the first critic (Eq. 1)."""
         action = jnp.tanh(raw)
         if self.bound_penalty:
             return self._bounded_loss(raw, action, qs[0]), jnp.zeros(())
         return -jnp.mean(qs[0](action)), jnp.zeros(())
 
-    def _bounded_loss(self, raw: Array, action: Array, q: Q) -> Array:
+    def _bounded_loss(self, raw: Array, action: Array, q: Value) -> Array:
         """Where tanh is flat ∇Q does not come through, and Adam makes a step of any gradient: π
         that is once at the bound stays there. The penalty leads back (docs/deviations.md)."""
         gradient = jax.grad(lambda a: jnp.sum(q(a)))(jax.lax.stop_gradient(action))
@@ -121,12 +131,14 @@ LOG_STD_RANGE = (-20.0, 2.0)
 class SAC(Base):
     """Soft actor-critic with a learned temperature (Haarnoja et al. 2018b)."""
 
-    actor_lr: float = 3e-4
-    critic_lr: float = 3e-4
-    policy_delay: int = 1
-    temperature_lr: float = 3e-4
-    initial_temperature: float = 1.0
-    target_entropy: float | None = None  # None: −(action dimensions)
+    actor_lr: float = setting(3e-4, "Learning rate of the policy.")
+    critic_lr: float = setting(3e-4, "Learning rate of the critics.")
+    policy_delay: int = setting(1, "Critic updates per policy update.")
+    temperature_lr: float = setting(3e-4, "Learning rate of log α.")
+    initial_temperature: float = setting(1.0, "α at the start.")
+    target_entropy: float | None = setting(
+        None, "Entropy that α is tuned to; none: −(action dimensions)."
+    )
 
     outputs: ClassVar[int] = 2
     target_actor: ClassVar[bool] = False
@@ -158,7 +170,7 @@ class SAC(Base):
         return action, -jnp.exp(aux.log_alpha) * log_prob
 
     def actor_loss(
-        self, raw: Array, qs: Sequence[Q], aux: Temperature, key: Array
+        self, raw: Array, qs: Sequence[Value], aux: Temperature, key: Array
     ) -> tuple[Array, Array]:
         action, log_prob = self._sample(raw, key)
         lowest = jnp.min(jnp.stack([q(action) for q in qs]), axis=0)

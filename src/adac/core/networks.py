@@ -1,30 +1,37 @@
-"""The two networks, each in two steps so that K particles of one state share that state's work.
+"""What makes the networks, and the two that are made.
 
-The actor is f(s, ξ): `embed(s)` once, then `decode(embedding, ξ)` for every ξ; leaving ξ out is
-ξ = 0, the target policy. The critic is Q(s, a): `embed(s)` once, then `value(embedding, a)`.
+Each network works in two steps, so that K particles of one state share that state's work. The actor
+is f(s, ξ): `embed(s)` once, then `decode(embedding, ξ)` for every ξ; leaving ξ out is ξ = 0, the
+target policy. The critic is Q(s, a): `embed(s)` once, then `decode(embedding, a)` for every a.
 Where two inputs meet, their weight matrices are separate and the results add up: the same function
 as a concatenation. All methods take any leading axes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 
+from adac.core.fields import setting
 from adac.core.validation import counts, tuples
 
 
 @dataclass(frozen=True)
 class Networks:
-    """Sizes. The paper's program: s → 400 → 300, then with ξ (16) → 100 → a; critic 400 → 300."""
+    """Makes an agent's networks; the sizes are the paper's program's.
 
-    actor_hidden: tuple[int, ...] = (400, 300)
-    critic_hidden: tuple[int, ...] = (400, 300)
-    latent: int = 0  # dimensions of ξ; 0: a plain policy network
-    latent_hidden: tuple[int, ...] = (100,)  # layers after ξ has come in; unused without ξ
+    A kind of network of one's own is a subclass with another `actor` or `critic`.
+    """
+
+    actor_hidden: tuple[int, ...] = setting((400, 300), "Hidden layers of the policy network.")
+    critic_hidden: tuple[int, ...] = setting((400, 300), "Hidden layers of each critic.")
+    latent: int = setting(0, "Dimensions of ξ in f(s, ξ); 0 makes a plain policy network.")
+    latent_hidden: tuple[int, ...] = setting(
+        (100,), "Layers after ξ has joined the state's features; unused without ξ."
+    )
 
     def __post_init__(self) -> None:
         counts(self, 0, "latent")
@@ -35,6 +42,12 @@ class Networks:
             raise ValueError("latent_hidden must name at least one layer where ξ comes in")
         if not self.critic_hidden or not self.actor_hidden:
             raise ValueError("actor_hidden and critic_hidden must name at least one layer")
+
+    def actor(self, obs_dim: int, outputs: int, key: Array) -> "Actor":
+        return Actor(self, obs_dim, outputs, key)
+
+    def critic(self, obs_dim: int, action_dim: int, outputs: int, key: Array) -> "QNetwork":
+        return QNetwork(self, obs_dim, action_dim, outputs, key)
 
 
 def _uniform(key: Array, shape: tuple[int, ...], fan_in: int) -> Array:
@@ -76,16 +89,22 @@ class Joint(eqx.Module):
         return embedding + y @ self.second
 
 
-def _stack(sizes: Sequence[int], key: Array) -> tuple[Linear, ...]:
+def stack(sizes: Sequence[int], key: Array) -> tuple[Linear, ...]:
+    """Linear layers between these sizes."""
     keys = jax.random.split(key, max(len(sizes) - 1, 1))
     pairs = zip(sizes[:-1], sizes[1:], keys[: len(sizes) - 1], strict=True)
     return tuple(Linear(inputs, outputs, k) for inputs, outputs, k in pairs)
 
 
-def _hidden(layers: Sequence[Linear], x: Array) -> Array:
+def hidden(layers: Sequence[Linear], x: Array) -> Array:
     for layer in layers:
         x = jax.nn.relu(layer(x))
     return x
+
+
+def perceptron(layers: Sequence[Linear], x: Array) -> Array:
+    """Every layer but the last rectified."""
+    return layers[-1](hidden(layers[:-1], x))
 
 
 class Actor(eqx.Module):
@@ -94,49 +113,71 @@ class Actor(eqx.Module):
     trunk: tuple[Linear, ...]
     joint: Joint | None
     head: tuple[Linear, ...]
+    latent: int = eqx.field(static=True)
+    outputs: int = eqx.field(static=True)
 
     def __init__(self, sizes: Networks, obs_dim: int, outputs: int, key: Array):
         trunk_key, joint_key, head_key = jax.random.split(key, 3)
-        self.trunk = _stack((obs_dim, *sizes.actor_hidden), trunk_key)
+        self.trunk = stack((obs_dim, *sizes.actor_hidden), trunk_key)
+        self.latent, self.outputs = sizes.latent, outputs
         width = sizes.actor_hidden[-1]
         if sizes.latent:
             self.joint = Joint(width, sizes.latent, sizes.latent_hidden[0], joint_key)
-            self.head = _stack((*sizes.latent_hidden, outputs), head_key)
+            self.head = stack((*sizes.latent_hidden, outputs), head_key)
         else:
             self.joint = None
-            self.head = _stack((width, outputs), head_key)
+            self.head = stack((width, outputs), head_key)
 
     def embed(self, obs: Array) -> Array:
-        x = _hidden(self.trunk, obs)
+        x = hidden(self.trunk, obs)
         return x if self.joint is None else self.joint.embed(x)
 
-    def decode(self, embedding: Array, xi: Array | None = None) -> Array:
+    def features(self, embedding: Array, xi: Array | None = None) -> Array:
+        """The last hidden layer."""
         if self.joint is None:
-            return self.head[-1](_hidden(self.head[:-1], embedding))
+            return hidden(self.head[:-1], embedding)
         joined = embedding if xi is None else self.joint.join(embedding, xi)
-        return self.head[-1](_hidden(self.head[:-1], jax.nn.relu(joined)))
+        return hidden(self.head[:-1], jax.nn.relu(joined))
+
+    def decode(self, embedding: Array, xi: Array | None = None) -> Array:
+        return self.head[-1](self.features(embedding, xi))
 
     def __call__(self, obs: Array, xi: Array | None = None) -> Array:
         return self.decode(self.embed(obs), xi)
 
 
-class Critic(eqx.Module):
-    """Q(s, a), one number per row."""
+class QNetwork(eqx.Module):
+    """(s, a) → the numbers that a critic makes a value of, [..., outputs]."""
 
     joint: Joint
     body: tuple[Linear, ...]
 
-    def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, key: Array):
+    def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, outputs: int, key: Array):
         joint_key, body_key = jax.random.split(key)
         self.joint = Joint(obs_dim, action_dim, sizes.critic_hidden[0], joint_key)
-        self.body = _stack((*sizes.critic_hidden, 1), body_key)
+        self.body = stack((*sizes.critic_hidden, outputs), body_key)
 
     def embed(self, obs: Array) -> Array:
         return self.joint.embed(obs)
 
-    def value(self, embedding: Array, action: Array) -> Array:
-        x = _hidden(self.body[:-1], jax.nn.relu(self.joint.join(embedding, action)))
-        return jnp.squeeze(self.body[-1](x), -1)
+    def decode(self, embedding: Array, action: Array) -> Array:
+        return perceptron(self.body, jax.nn.relu(self.joint.join(embedding, action)))
 
     def __call__(self, obs: Array, action: Array) -> Array:
-        return self.value(self.embed(obs), action)
+        return self.decode(self.embed(obs), action)
+
+
+class Running(eqx.Module):
+    """Numbers of a network that follow the data and are never differentiated."""
+
+
+def split_trained(tree: Any) -> tuple[Any, Any]:
+    """What gradient descent moves, and what stays; `eqx.combine` joins them again."""
+
+    def is_running(node: Any) -> bool:
+        return isinstance(node, Running)
+
+    def mark(node: Any) -> Any:
+        return jax.tree.map(lambda _: not is_running(node), node)
+
+    return eqx.partition(tree, jax.tree.map(mark, tree, is_leaf=is_running))

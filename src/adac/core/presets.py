@@ -6,7 +6,6 @@ its numbers are what our own ablation decided (docs/results.md).
 
 import dataclasses
 import difflib
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -63,9 +62,9 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
         "ADAC on DDPG, robust SVGD before the squash",
         lambda: _ddpg(_on_ddpg()),
     ),
-    "paper-adac-td3": ("ADAC on TD3, letter by letter", lambda: _td3(Analogous.paper())),
+    "paper-adac-td3": ("ADAC on TD3, exactly as published", lambda: _td3(Analogous.paper())),
     "paper-adac-ddpg": (
-        "ADAC on DDPG, letter by letter",
+        "ADAC on DDPG, exactly as published",
         lambda: _ddpg(Analogous.paper(behaviour_lr=SLOW)),
     ),
     "adac-td3-no-cotraining": (
@@ -110,18 +109,10 @@ AGENTS |= {
     }.items()
 }
 
-# "K = 8 for Hopper and RoboschoolAtlasForwardWalk" (Appendix D): MuJoCo's Hopper, any version.
-FEW_PARTICLES = re.compile(r"(^|:)Hopper-v\d+$|RoboschoolAtlasForwardWalk-v\d+$")
 
-
-def make(name: str, env_id: str = "") -> Agent:
-    """The named agent, with the paper's exceptions for this task."""
+def make(name: str) -> Agent:
+    """The named agent."""
     if name not in AGENTS:
         near = difflib.get_close_matches(name.lower(), AGENTS, n=3, cutoff=0.4) or list(AGENTS)
         raise UserError(f"there is no agent '{name}'; did you mean {', '.join(near)}?")
-    agent = AGENTS[name][1]()
-    if isinstance(agent.explorer, Analogous) and FEW_PARTICLES.search(env_id):
-        agent = dataclasses.replace(
-            agent, explorer=dataclasses.replace(agent.explorer, particles=8)
-        )
-    return agent
+    return AGENTS[name][1]()

@@ -2,34 +2,64 @@
 
 import dataclasses
 import difflib
+import inspect
+import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from adac.core.agent import PARTS, Agent
-from adac.core.bases import SAC, Base, Deterministic
-from adac.core.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
-from adac.core.intrinsic import Intrinsic, Rnd, Vime
+from adac.core.bases import Base
+from adac.core.critics import Critic
+from adac.core.explorers import Explorer
+from adac.core.fields import sentence
+from adac.core.intrinsic import Intrinsic
 from adac.core.networks import Networks
 from adac.core.validation import whole
 from adac.errors import UserError
 
-Part = Base | Explorer | Intrinsic | Networks
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Deterministic,
-        SAC,
-        Analogous,
-        GaussianNoise,
-        OrnsteinUhlenbeck,
-        OwnPolicy,
-        Vime,
-        Rnd,
-        Networks,
-    )
-}
+LATENT = 16  # dimensions of ξ where an explorer that needs them is chosen by name
+_ROOTS: dict[str, type[Any]] = {
+    "base": Base, "explorer": Explorer, "intrinsic": Intrinsic, "networks": Networks,
+    "critic": Critic,
+}  # fmt: skip
+
+
+def kinds(part: str) -> dict[str, type[Any]]:
+    """Every class that a part can be, by name: found, so that one's own need not be listed.
+
+    Only classes that the program has imported are found; where two have a name, adac's own counts.
+    """
+    found = sorted(_concrete(_ROOTS[part]), key=lambda kind: kind.__module__.startswith("adac."))
+    return {kind.__name__: kind for kind in found}
+
+
+def _concrete(kind: type[Any]) -> Iterator[type[Any]]:
+    if not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
+        yield kind
+    for below in kind.__subclasses__():
+        yield from _concrete(below)
+
+
+def named(part: str, name: str) -> Any:
+    """A part by its name as one types it: `GaussianNoise`, `gaussian-noise`, or an alias."""
+    if part == "intrinsic" and name.lower() in ("none", ""):
+        return None
+    plain: dict[str, type[Any]] = {}
+    for kind in kinds(part).values():
+        plain |= {_letters(word): kind for word in (kind.__name__, *getattr(kind, "aliases", ()))}
+    if _letters(name) not in plain:
+        near = difflib.get_close_matches(_letters(name), plain, n=3, cutoff=0.5) or sorted(plain)
+        raise UserError(f"there is no {part} '{name}'; did you mean {', '.join(near)}?")
+    try:
+        return plain[_letters(name)]()
+    except TypeError:
+        raise UserError(f"the {part} '{name}' needs settings: build it in Python") from None
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def to_json(agent: Agent) -> dict[str, Any]:
@@ -41,7 +71,7 @@ def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"kind": type(value).__name__, **fields}
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def from_json(data: Mapping[str, Any], like: Agent | None = None) -> Agent:
@@ -49,27 +79,40 @@ def from_json(data: Mapping[str, Any], like: Agent | None = None) -> Agent:
 
     `like` has the classes of parts that are not adac's own; its settings are not looked at.
     """
-    own = [] if like is None else [type(getattr(like, name)) for name in PARTS]
-    kinds = KINDS | {kind.__name__: kind for kind in own}
-    values = {name: _part(name, value, kinds) for name, value in data.items()}
+    values = {}
+    for name, value in data.items():
+        if name not in PARTS or (name == "intrinsic" and value is None):
+            values[name] = value
+            continue
+        own = {} if like is None else {type(k).__name__: type(k) for k in [getattr(like, name)]}
+        values[name] = _part(name, value, kinds(name) | own)
     agent: Agent = _build(Agent, values)
     return agent
 
 
-def _part(name: str, value: Any, kinds: Mapping[str, type[Any]]) -> Any:
-    if name not in PARTS or (name == "intrinsic" and value is None):
-        return value
+def _part(name: str, value: Any, known: Mapping[str, type[Any]]) -> Any:
     if not isinstance(value, Mapping):
         raise UserError(f"the {name} of this agent is not described by its settings: {value!r}")
-    kind = kinds.get(str(value.get("kind")))
+    kind = known.get(str(value.get("kind")))
     if kind is None or not issubclass(kind, PARTS[name]):
         raise UserError(
             f"the part '{value.get('kind')}' of this agent is not known here as its {name}: "
-            "pass the agent itself, Learner.load(folder, agent=...)"
+            "import the module that defines it (--import), or pass the agent itself, "
+            "Learner.load(folder, agent=...)"
         )
     fields = {f"{name}.{f.name}": f.name for f in dataclasses.fields(kind)}
     later = {fields[key]: neutral for key, neutral in LATER.items() if key in fields}
-    return _build(kind, later | {k: v for k, v in value.items() if k != "kind"})
+    values = {k: _inner(name, v, known) for k, v in value.items() if k != "kind"}
+    return _build(kind, later | values)
+
+
+def _inner(name: str, value: Any, known: Mapping[str, type[Any]]) -> Any:
+    """A part's own parts: explorers that are made of explorers."""
+    if isinstance(value, Mapping):
+        return _part(name, value, known)
+    if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        return tuple(_part(name, one, known) for one in value)
+    return value
 
 
 def _build(kind: type[Any], values: Mapping[str, Any]) -> Any:
@@ -81,31 +124,80 @@ def _build(kind: type[Any], values: Mapping[str, Any]) -> Any:
     ready = {k: _coerce(k, v, types_of[k]) for k, v in values.items()}
     try:
         return kind(**ready)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UserError(str(error)) from None
 
 
 def names(agent: Agent) -> dict[str, Any]:
     """Every setting that can be overridden, with its value."""
-    flat: dict[str, Any] = {}
+    return {setting.name: setting.value for setting in describe(agent)}
+
+
+class Setting(typing.NamedTuple):
+    """One line of `adac list settings`."""
+
+    part: str  # "" for the agent's own
+    kind: str  # the class of the part
+    name: str
+    value: Any
+    sentence: str
+
+
+def describe(agent: Agent) -> list[Setting]:
+    """Every setting of an agent, with its meaning."""
+    found = []
     for f in dataclasses.fields(agent):
         value = getattr(agent, f.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            flat |= {inner.name: getattr(value, inner.name) for inner in dataclasses.fields(value)}
-        elif f.name != "intrinsic":
-            flat[f.name] = value
-    return flat
+            found += [
+                Setting(f.name, type(value).__name__, g.name, getattr(value, g.name), sentence(g))
+                for g in dataclasses.fields(value)
+            ]
+        elif f.name not in PARTS:
+            found.append(Setting("", "Agent", f.name, value, sentence(f)))
+    return found
+
+
+# What others call them: Stable-Baselines3, CleanRL and most papers.
+SYNONYMS = {
+    "gamma": "discount",
+    "buffer_size": "replay_size",
+    "learning_starts": "warmup",
+    "gradient_steps": "updates_per_step",
+    "utd": "updates_per_step",
+    "n_critics": "critics",
+    "policy_frequency": "policy_delay",
+    "target_policy_noise": "target_noise",
+    "policy_noise": "target_noise",
+    "target_noise_clip": "target_clip",
+    "noise_clip": "target_clip",
+    "exploration_noise": "noise",
+    "ent_coef": "initial_temperature",
+    "polyak": "tau",
+    "n_step": "n_steps",
+}
 
 
 def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
-    """The agent with some settings changed: `particles`, or `explorer.particles` in full."""
+    """The agent with some settings changed: `particles`, or `explorer.particles` in full.
+
+    A part is changed as a whole by its name: `explorer=gaussian-noise`, `intrinsic=vime`.
+    """
     for name, value in settings.items():
         agent = _override_one(agent, name, value)
     return agent
 
 
 def _override_one(agent: Agent, name: str, value: Any) -> Agent:
+    if name in PARTS:
+        return _with_part(agent, name, value)
+    if name in ("learning_rate", "lr"):
+        return override(agent, {"actor_lr": value, "critic_lr": value})
+    if name == "net_arch":
+        return override(agent, {"actor_hidden": value, "critic_hidden": value})
     part, _, inner = name.rpartition(".")
+    known = names(agent)
+    inner = SYNONYMS[inner] if inner not in known and SYNONYMS.get(inner) in known else inner
     for f in dataclasses.fields(agent):
         current = getattr(agent, f.name)
         if dataclasses.is_dataclass(current) and not isinstance(current, type):
@@ -113,11 +205,33 @@ def _override_one(agent: Agent, name: str, value: Any) -> Agent:
             if owns and part in ("", f.name):
                 changed: Agent = _replace(agent, f.name, _replace(current, inner, value))
                 return changed
-        elif f.name == inner and not part and f.name != "intrinsic":
+        elif f.name == inner and not part:
             changed = _replace(agent, inner, value)
             return changed
-    near = difflib.get_close_matches(inner, names(agent), n=3) or sorted(names(agent))
-    raise UserError(f"this agent has no setting '{name}'; did you mean {', '.join(near)}?")
+    raise UserError(_unknown(agent, name, inner))
+
+
+def _with_part(agent: Agent, name: str, value: Any) -> Agent:
+    part = named(name, value) if isinstance(value, str) else value
+    networks = agent.networks
+    if isinstance(part, Explorer) and part.uses_latent and not networks.latent:
+        networks = dataclasses.replace(networks, latent=LATENT)
+    try:
+        return dataclasses.replace(agent, **{"networks": networks, name: part})
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _unknown(agent: Agent, name: str, inner: str) -> str:
+    settings = {setting.name: setting.sentence for setting in describe(agent)}
+    near = difflib.get_close_matches(inner, settings, n=3)
+    if not near:
+        return (
+            f"this agent has no setting '{name}': `adac list settings AGENT` shows all of them "
+            f"({', '.join(sorted(settings)[:6])}, …)"
+        )
+    meant = ", ".join(f"{one} ({settings[one].rstrip('.')})" for one in near)
+    return f"this agent has no setting '{name}'; did you mean {meant}?"
 
 
 def _replace(owner: Any, name: str, value: Any) -> Any:
@@ -145,7 +259,7 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
             raise UserError(f"{name} must be one of {', '.join(options)}, not '{value}'")
         return value
     if origin is tuple:
-        parts = value.split(",") if isinstance(value, str) else value
+        parts = value.strip("[]() ").split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise UserError(f"{name} must be numbers with commas between, not '{value}'")
         return tuple(_coerce(name, part, options[0]) for part in parts)
@@ -173,14 +287,18 @@ def _article(kind: type) -> str:
 
 
 # Settings younger than runs that were stored: what such a run did without them.
-LATER = {"base.bound_penalty": 0.0, "explorer.score_floor": 0.0}
+LATER: dict[str, Any] = {
+    "base.bound_penalty": 0.0, "explorer.score_floor": 0.0, "critic": {"kind": "Scalar"},
+    "n_steps": 1,
+}  # fmt: skip
 
 
 def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
     """An agent's settings as JSON, such that older and newer descriptions of it agree."""
     parts = {k: dict(v) if isinstance(v, Mapping) else v for k, v in agent.items()}
     for key, neutral in LATER.items():
-        part, _, name = key.partition(".")
-        if isinstance(parts.get(part), dict) and parts[part].get(name) == neutral:
-            del parts[part][name]
+        part, _, name = key.rpartition(".")
+        owner = parts if not part else parts.get(part)
+        if isinstance(owner, dict) and owner.get(name) == neutral:
+            del owner[name]
     return parts

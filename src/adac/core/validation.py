@@ -13,6 +13,20 @@ def at_least(owner: Any, low: float, *names: str) -> None:
             raise ValueError(f"{name} must be at least {low:g}, not {value:g}")
 
 
+def above(owner: Any, low: float, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if not value > low:
+            raise ValueError(f"{name} must be above {low:g}, not {value:g}")
+
+
+def sizes(owner: Any, *names: str) -> None:
+    """Layers: any number of them, each of at least one unit."""
+    for name in names:
+        if any(size < 1 for size in getattr(owner, name)):
+            raise ValueError(f"{name} must name layers of at least 1 unit")
+
+
 def between(owner: Any, low: float, high: float, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)

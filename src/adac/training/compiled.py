@@ -1,13 +1,15 @@
-"""The jitted functions of one agent on one task size, compiled once and shared.
+"""An agent's state while it runs, and its compiled functions, each declared once.
 
-Over the border of a jitted call go short lists of arrays (`layout`): to take nested modules apart
+Over the border of a jitted call go short lists of arrays (`packing`): to take nested modules apart
 and put them together again takes longer than a small agent's arithmetic. What an update does not
-change does not go through it.
+change does not go through it. Keys are folded from a run key and a number inside, so a run has no
+random state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +17,12 @@ import numpy as np
 from jax import Array
 
 from adac.core import agent as core
-from adac.core.agent import Agent, AgentState, Batch, Metrics, Net
-from adac.core.normalise import observe
-from adac.training.packing import Arrays, Layout, Weights, moved
-from adac.training.replay import unpack, width
+from adac.core.agent import Agent, AgentState, Batch, Metrics, batch_fields
+from adac.core.explorers import Explorer, Policy, Transition
+from adac.core.normalise import Statistics
+from adac.core.normalise import observe as observe_statistics
+from adac.training.packing import Arrays, Part, make_shelves, numbered
+from adac.training.replay import RowSpec
 
 Late = tuple[Any, Any] | tuple[()]
 
@@ -57,48 +61,60 @@ def with_late(batch: Batch, late: Late) -> Batch:
     return batch._replace(bonus=jnp.where(whose < 0, batch.bonus, bonus[whose]))
 
 
-class Steps(NamedTuple):
-    """Keys are folded from a run key and a step number inside, so a run has no random state."""
-
-    layout: Layout
-    init: Callable[[Array], Arrays]  # (key)
-    build: Callable[[Arrays], AgentState]
-    pack: Callable[[AgentState], Arrays]
-    act: Callable[..., tuple[Array, Any]]  # (weights, obs, memory, first, key, step)
-    random: Callable[..., Array]  # (count, key, step): a uniform action, before learning
-    greedy: Callable[..., Array]  # (weights, obs)
-    update: Callable[..., tuple[Arrays, Metrics]]  # (moving, still, rows, late, key, …)
-    bonus: Callable[..., Array]  # (intrinsic, obs, action, next_obs)
-    observe: Callable[..., Arrays]  # (statistics, obs)
-    diagnose: Callable[..., Metrics]  # (arrays, rows, recent rows, key, step)
+def moved(state: AgentState, improve: bool) -> Any:
+    """What an update changes: targets move with the policies, statistics in `observe`."""
+    if improve:
+        return state._replace(statistics=())
+    return state.critic._replace(target=()), state.intrinsic
 
 
-class Functions:
-    """What each step computes, from lists of arrays to lists of arrays."""
+class Program:
+    """The layout and the compiled functions of one agent on one task size, shared by its runs."""
 
     def __init__(self, agent: Agent, obs_dim: int, action_dim: int):
         self.agent, self.obs_dim, self.action_dim = agent, obs_dim, action_dim
+        self.rows = RowSpec.of_batch(batch_fields(obs_dim, action_dim))
         begin = partial(core.init, agent, obs_dim, action_dim)
-        self.layout = Layout(agent, jax.eval_shape(begin, jax.random.key(0)))
+        shape = jax.eval_shape(begin, jax.random.key(0))
+        state: AgentState = numbered(shape)
+        moving = {improve: moved(state, improve) for improve in (False, True)}
+        shelves = make_shelves(shape, list(moving.values()))
+        self.parts = {
+            "state": Part(shelves, state),
+            "behaviour": Part(shelves, core.behaviour_policy(agent, state)),
+            "target": Part(shelves, core.target_policy(agent, state)),
+            "intrinsic": Part(shelves, state.intrinsic),
+            "statistics": Part(shelves, state.statistics),
+        }
+        self.whole = self.parts["state"]
+        self.moving = {improve: Part(shelves, part) for improve, part in moving.items()}
+        self.still = {
+            improve: Part(shelves, sorted(set(self.whole.leaves) - set(part.leaves)))
+            for improve, part in self.moving.items()
+        }
+        self.init = jax.jit(lambda key: self.whole.pack(begin(key)))
+        self.build = jax.jit(self.whole.build)
+        self.pack = jax.jit(self.whole.pack)
+        self.update = jax.jit(
+            self._update,
+            static_argnames="improve",
+            donate_argnums=0,
+            compiler_options=known_options(SMALL_PRODUCTS),
+        )
+        self._verbs: dict[str, Callable[..., Any]] = {}
 
-    def init(self, key: Array) -> Arrays:
-        state = core.init(self.agent, self.obs_dim, self.action_dim, key)
-        return self.layout.whole.pack(state)
+    def batch(self, rows: Array) -> Batch:
+        return Batch(**self.rows.unpack(rows, Batch._fields))
 
-    def act(
-        self, arrays: Arrays, obs: Array, memory: Any, first: Array, key: Array, step: Array
-    ) -> tuple[Array, Any]:
-        state = _just(self.layout.behaviour.build(arrays))
-        return core.act(self.agent, state, obs, memory, first, jax.random.fold_in(key, step))
+    def verb(self, verb: "Verb") -> Callable[..., Any]:
+        """Compiled when first called."""
+        if verb.name not in self._verbs:
+            self._verbs[verb.name] = jax.jit(
+                partial(verb.compute, self), static_argnames=verb.static
+            )
+        return self._verbs[verb.name]
 
-    def random(self, count: int, key: Array, step: Array) -> Array:
-        shape = (count, self.action_dim)
-        return jax.random.uniform(jax.random.fold_in(key, step), shape, minval=-1.0, maxval=1.0)
-
-    def greedy(self, arrays: Arrays, obs: Array) -> Array:
-        return core.greedy(self.agent, _just(self.layout.target.build(arrays)), obs)
-
-    def update(
+    def _update(
         self,
         moving: Arrays,
         still: Arrays,
@@ -109,76 +125,160 @@ class Functions:
         progress: Array,
         improve: bool,
     ) -> tuple[Arrays, Metrics]:
-        layout, arrays = self.layout, [*moving, *still]
-        layout.moving[improve].put(arrays, moving)
-        layout.still[improve].put(arrays, still)
-        batch = with_late(self._unpack(rows), late)
+        arrays: Arrays = [*moving, *still]
+        self.moving[improve].put(arrays, moving)
+        self.still[improve].put(arrays, still)
+        batch = with_late(self.batch(rows), late)
         key = jax.random.fold_in(key, count)
-        state = layout.whole.build(arrays)
-        state, metrics = core.update(self.agent, state, batch, key, progress, improve=improve)
-        return layout.moving[improve].pack(moved(state, improve)), metrics
+        state = self.whole.build(arrays)
+        new, metrics = core.update(self.agent, state, batch, key, progress, improve=improve)
+        self._require_still(state, new, improve)
+        return self.moving[improve].pack(moved(new, improve)), metrics
 
-    def bonus(self, arrays: Arrays, obs: Array, action: Array, next_obs: Array) -> Array:
-        intrinsic = self.agent.intrinsic
-        assert intrinsic is not None
-        return intrinsic.bonus(self.layout.intrinsic.build(arrays), obs, action, next_obs)
-
-    def observe(self, arrays: Arrays, obs: Array) -> Arrays:
-        """Running statistics of the observations."""
-        part = self.layout.statistics
-        return part.pack(observe(part.build(arrays), obs))
-
-    def diagnose(
-        self, arrays: Arrays, rows: Array, recent: Array, key: Array, step: Array
-    ) -> Metrics:
-        state, obs = self.layout.whole.build(arrays), self._unpack(rows).obs
-        key = jax.random.fold_in(key, step)
-        return core.diagnose(self.agent, state, obs, self._unpack(recent), key)
-
-    def _unpack(self, rows: Array) -> Batch:
-        return unpack(rows, self.obs_dim, self.action_dim)
+    def _require_still(self, old: AgentState, new: AgentState, improve: bool) -> None:
+        """While tracing: what `moved` leaves out must be the same objects, or a change is lost."""
+        moving = set(self.moving[improve].leaves)
+        names = [jax.tree_util.keystr(p) for p, _ in jax.tree_util.tree_leaves_with_path(old)]
+        pairs = zip(names, jax.tree.leaves(old), jax.tree.leaves(new), strict=True)
+        lost = [name for n, (name, a, b) in enumerate(pairs) if n not in moving and a is not b]
+        if lost:
+            raise AssertionError(
+                f"update(improve={improve}) moves {lost[0]}, `moved` says it stays"
+            )
 
 
-def _just(weights: Weights) -> AgentState:
-    """A state with nothing in it but a policy's weights."""
-    net = Net(weights.params, weights.params, ())
-    return AgentState(net, (), Net((), (), ()), (), (), weights.statistics)
+@lru_cache(maxsize=8)  # each holds over a thousand memory mappings, of which Linux allows 65,530
+def compile_agent(agent: Agent, obs_dim: int, action_dim: int) -> Program:
+    return Program(agent, obs_dim, action_dim)
 
 
-@lru_cache(maxsize=64)
-def compile_steps(agent: Agent, obs_dim: int, action_dim: int) -> Steps:
-    """Lazily compiled; the moving arrays given to `update` are donated."""
-    plain = Functions(agent, obs_dim, action_dim)
-    return Steps(
-        layout=plain.layout,
-        init=jax.jit(plain.init),
-        build=jax.jit(plain.layout.whole.build),
-        pack=jax.jit(plain.layout.whole.pack),
-        act=jax.jit(plain.act),
-        random=jax.jit(plain.random, static_argnums=0),
-        greedy=jax.jit(plain.greedy),
-        update=jax.jit(
-            plain.update,
-            static_argnames="improve",
-            donate_argnums=0,
-            compiler_options=known_options(SMALL_PRODUCTS),
-        ),
-        bonus=jax.jit(plain.bonus),
-        observe=jax.jit(plain.observe),
-        diagnose=jax.jit(plain.diagnose),
-    )
+class Verb:
+    """A function of a part of the state, as a method of `RunningAgent`."""
+
+    def __init__(
+        self, function: Callable[..., Any], part: str, writes: bool, static: Sequence[str]
+    ):
+        self.function, self.part, self.writes = function, part, writes
+        self.static, self.name = tuple(static), function.__name__
+        self.__doc__ = function.__doc__
+
+    def compute(self, program: Program, arrays: Arrays, *args: Any, **static: Any) -> Any:
+        part = program.parts[self.part]
+        result = self.function(program, part.build(arrays), *args, **static)
+        return part.pack(result) if self.writes else result
+
+    def __get__(self, running: "RunningAgent", owner: type) -> Callable[..., Any]:
+        return partial(self._call, running)
+
+    def _call(self, running: "RunningAgent", *args: Any, **static: Any) -> Any:
+        part = running.program.parts[self.part]
+        result = running.program.verb(self)(part.of(running.arrays), *args, **static)
+        if not self.writes:
+            return result
+        part.put(running.arrays, result)
+        return None
 
 
-def metric_names(agent: Agent, obs_dim: int, action_dim: int) -> list[str]:
+def reads(part: str, *static: str, writes: bool = False) -> Callable[[Callable[..., Any]], Verb]:
+    """A function of the program, that part of the state, and what the caller gives."""
+    return lambda function: Verb(function, part, writes, static)
+
+
+@reads("behaviour", "explorer")
+def act(
+    program: Program,
+    policy: Policy,
+    obs: Array,
+    memory: Any,
+    first: Array,
+    key: Array,
+    number: Array,
+    *,
+    explorer: Explorer,
+) -> tuple[Array, Any]:
+    """Actions of the explorer that acts at this step, and what it remembers."""
+    agent = replace(program.agent, explorer=explorer)
+    return core.act(agent, policy, obs, memory, first, jax.random.fold_in(key, number))
+
+
+@reads("target")
+def greedy(program: Program, policy: Policy, obs: Array) -> Array:
+    """π(s), [n, o] → [n, d]."""
+    return core.greedy(program.agent, policy, obs)
+
+
+@reads("intrinsic")
+def bonus(program: Program, intrinsic: Any, obs: Array, action: Array, next_obs: Array) -> Array:
+    assert program.agent.intrinsic is not None
+    return program.agent.intrinsic.bonus(intrinsic, obs, action, next_obs)
+
+
+@reads("statistics", writes=True)
+def observe(program: Program, statistics: Statistics, obs: Array) -> Statistics:
+    """Running statistics of the observations."""
+    return observe_statistics(statistics, obs)
+
+
+@reads("behaviour", "explorer")
+def remember(
+    program: Program, policy: Policy, memory: Any, step: Transition, *, explorer: Explorer
+) -> Any:
+    """What an explorer that `observes` remembers of a step."""
+    return explorer.observe(memory, step)
+
+
+@reads("state")
+def diagnose(
+    program: Program, state: AgentState, rows: Array, recent: Array, key: Array, number: Array
+) -> Metrics:
+    key = jax.random.fold_in(key, number)
+    obs = program.batch(rows).obs
+    return core.diagnose(program.agent, state, obs, program.batch(recent), key)
+
+
+class RunningAgent:
+    """A state as packed arrays, and the calls that read and move it.
+
+    Every call is asynchronous: whoever reads a result waits for it.
+    """
+
+    def __init__(self, program: Program, key: Array):
+        self.program = program
+        self.metrics: Metrics = {}  # what the latest updates reported
+        self.arrays: Arrays = program.init(key)
+
+    @property
+    def state(self) -> AgentState:
+        state: AgentState = self.program.build(self.arrays)
+        return state
+
+    @state.setter
+    def state(self, state: AgentState) -> None:
+        self.arrays = self.program.pack(state)
+
+    def update(
+        self, rows: Any, key: Array, count: Any, progress: Any, *, improve: bool, late: Late = ()
+    ) -> None:
+        moving, still = self.program.moving[improve], self.program.still[improve]
+        new, metrics = self.program.update(
+            moving.of(self.arrays), still.of(self.arrays), rows, late, key, count, progress,
+            improve=improve,
+        )  # fmt: skip
+        moving.put(self.arrays, new)
+        self.metrics |= metrics
+
+    act, remember, greedy = act, remember, greedy
+    bonus, observe, diagnose = bonus, observe, diagnose
+
+
+def metric_names(program: Program) -> list[str]:
     """All that `update` and `diagnose` report, without running them."""
-    steps = compile_steps(agent, obs_dim, action_dim)
-    key = jax.random.key(0)
-    arrays = jax.eval_shape(steps.init, key)
-    rows = jnp.zeros((agent.batch_size, width(obs_dim, action_dim)))
-    zero = jnp.zeros(())
-    count = jnp.zeros((), jnp.int32)
-    parts = steps.layout.moving[True].of(arrays), steps.layout.still[True].of(arrays)
-    update: Any = steps.update  # traced once, for this and for its first call
-    _, learned = update.eval_shape(*parts, rows, no_late(agent), key, count, zero, improve=True)
-    seen = jax.eval_shape(steps.diagnose, arrays, rows, rows, key, count)
+    key, count, zero = jax.random.key(0), jnp.zeros((), jnp.int32), jnp.zeros(())
+    arrays = jax.eval_shape(program.init, key)
+    rows = jnp.zeros((program.agent.batch_size, program.rows.width))
+    parts = program.moving[True].of(arrays), program.still[True].of(arrays)
+    update: Any = program.update  # traced once, for this and for its first call
+    late = no_late(program.agent)
+    _, learned = update.eval_shape(*parts, rows, late, key, count, zero, improve=True)
+    seen = jax.eval_shape(program.verb(diagnose), program.whole.of(arrays), rows, rows, key, count)
     return [*sorted(learned), *sorted(seen)]

@@ -84,7 +84,7 @@ def _brief(space: gymnasium.Space[Any]) -> str:
     return f"in a {type(space).__name__}{shape}"
 
 
-EVALUATION = 1  # the domain of evaluation's seeds: no environment of a World has this number
+EVALUATION = 1  # the domain of evaluation's seeds: no environment of a run has this number
 
 
 def episode_seed(*numbers: int) -> int:
@@ -92,7 +92,7 @@ def episode_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> 1)
 
 
-class World:
+class Environments:
     """N environments side by side, stepped as one; reset rows never leave it.
 
     A plain loop, because Gymnasium's SyncVectorEnv takes longer (docs/performance.md).

@@ -6,26 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from adac import envs
 from adac.core import presets, settings
-from adac.core.agent import Agent
+from adac.core.agent import Agent, AgentState
 from adac.core.validation import whole
-from adac.errors import RunError, UserError
-from adac.runs.checkpoint import Contents, Store, flatten, unflatten
+from adac.errors import UserError
+from adac.runs.checkpoint import Contents, Store
 from adac.runs.folder import read_config, versions, write_config
 from adac.training import compilation_cache as cache
 from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
-from adac.training.environments import Env, Episode, Floats, World, check_spaces
+from adac.training.environments import Env, Environments, Floats, check_spaces
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.training.loop import GAP, PREDICT, Loop
-from adac.training.train import train
+from adac.training.replay import Replay
+from adac.training.train import Callback, Schedule, train
 
 
-class Learner(Loop):
+class Learner:
     """Train, predict, evaluate, save and load one agent on one task.
 
     `env` is a Gymnasium id or an environment; `agent` a name (`adac list agents`) or an Agent built
@@ -52,19 +52,57 @@ class Learner(Loop):
         self.env_id, self.env_kwargs, self._remakes = _describe(env, env_kwargs)
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
-        chosen = presets.make(agent, self.env_id) if isinstance(agent, str) else agent
+        chosen = presets.make(agent) if isinstance(agent, str) else agent
         if not isinstance(chosen, Agent):
             raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
         self._eval_env = eval_env  # the caller's; it then plays alone
         self._eval_envs: list[Env] = []
-        world = World(self._training_envs(env, num_envs), self.env_id, seed)
+        environments = Environments(self._training_envs(env, num_envs), self.env_id, seed)
         if eval_env is not None:
-            _require_fitting(eval_env, world)
-        super().__init__(settings.override(chosen, overrides or {}), world, seed)
+            _require_fitting(eval_env, environments)
+        self.loop = Loop(settings.override(chosen, overrides or {}), environments, seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
         self._store: Store | None = None
         self._predictions = 0
+
+    @property
+    def agent(self) -> Agent:
+        return self.loop.agent
+
+    @property
+    def seed(self) -> int:
+        return self.loop.seed
+
+    @property
+    def step(self) -> int:
+        """Environment steps so far, over all environments."""
+        return self.loop.step
+
+    @property
+    def updates(self) -> int:
+        return self.loop.updates
+
+    @property
+    def state(self) -> AgentState:
+        """Everything learned, as one value; a training step makes a new one."""
+        return self.loop.state
+
+    @property
+    def replay(self) -> Replay:
+        return self.loop.replay
+
+    @property
+    def obs_dim(self) -> int:
+        return self.loop.obs_dim
+
+    @property
+    def action_dim(self) -> int:
+        return self.loop.action_dim
+
+    def diagnose(self) -> dict[str, float]:
+        """Losses and values of the last update, μ's bias and spread, saturation."""
+        return self.loop.diagnose()
 
     def _training_envs(self, env: str | Env, count: int) -> list[Env]:
         if isinstance(env, str):
@@ -85,10 +123,65 @@ class Learner(Loop):
                 f"does not tell, {advice}"
             )
 
-    def learn(self, steps: int, *, progress_bar: bool = False, **options: Any) -> "Learner":
-        """Train for `steps` more environment steps; `adac.training.train` has the options."""
-        train(self, self.step + whole("steps", steps), progress_bar=progress_bar, **options)
+    def learn(
+        self,
+        steps: int,
+        *,
+        out: str | Path | None = None,
+        progress_bar: bool = False,
+        eval_every: int = 0,
+        eval_episodes: int = 10,
+        checkpoint_every: int = 0,
+        log_every: int = 1_000,
+        stop_return: float | None = None,
+        horizon: int | None = None,
+        callback: Callback | None = None,
+        tensorboard: bool = False,
+        wandb: bool = False,
+    ) -> "Learner":
+        """Train for `steps` more environment steps.
+
+        With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
+        checkpoint/. `callback` is called after every step and ends the training by returning
+        False. β is annealed over `horizon` steps, which is the end of this call unless told
+        otherwise: if you call `learn` several times, name the whole.
+        """
+        schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
+        train(
+            self,
+            self.step + whole("steps", steps),
+            schedule,
+            out=out,
+            progress_bar=progress_bar,
+            horizon=horizon,
+            callback=callback,
+            tensorboard=tensorboard,
+            wandb=wandb,
+        )
         return self
+
+    def add(
+        self,
+        obs: NDArray[Any],
+        action: NDArray[Any],
+        reward: NDArray[Any],
+        next_obs: NDArray[Any],
+        terminated: NDArray[Any],
+        truncated: NDArray[Any] | None = None,
+    ) -> None:
+        """Put transitions from elsewhere into the replay buffer: arrays [n, ...], in order.
+
+        Actions are in the task's units. Consecutive rows belong to one episode until `terminated`
+        or `truncated` is true.
+        """
+        self.loop.add(
+            np.asarray(obs, np.float32),
+            self.loop.environments.scaling.from_task(np.asarray(action)),
+            np.asarray(reward, np.float32),
+            np.asarray(next_obs, np.float32),
+            np.asarray(terminated, bool),
+            None if truncated is None else np.asarray(truncated, bool),
+        )
 
     def predict(
         self,
@@ -113,7 +206,7 @@ class Learner(Loop):
             action = np.asarray(self.policy(batch))
         else:
             action, state = self._sample(batch, state, episode_start)
-        scaled = self.world.scaling.to_task(action)
+        scaled = self.loop.environments.scaling.to_task(action)
         return (scaled if obs.ndim == 2 else scaled[0]), state
 
     def _sample(
@@ -130,17 +223,17 @@ class Learner(Loop):
         first = np.broadcast_to(first, count)
         if memory is None:
             first = np.ones(count, bool)
-            memory = self.agent.explorer.init_memory(
-                count, self.action_dim, self.agent.networks.latent
-            )
+            memory = self.loop.init_memory(self.agent.explorer, count)
         self._predictions += 1
         number = np.int32(self._predictions)
-        action, memory = self.live.act(obs, memory, first, self.keys[PREDICT], number)
+        action, memory = self.loop.running.act(
+            obs, memory, first, self.loop.keys[PREDICT], number, explorer=self.agent.explorer
+        )
         return np.asarray(action), memory
 
     def policy(self, obs: Floats) -> Floats:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""
-        return np.asarray(self.live.greedy(obs))
+        return np.asarray(self.loop.running.greedy(obs))
 
     def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
         """Returns of π on environments of its own; training is not disturbed."""
@@ -151,20 +244,21 @@ class Learner(Loop):
     def bonus_gap(self, episodes: int = 3, *, salt: int = 0) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
         traces = [Trace(env) for env in self._evaluation_envs(episodes)]
-        memory = self.agent.explorer.init_memory(
-            len(traces), self.action_dim, self.agent.networks.latent
-        )
-        key = jax.random.fold_in(self.keys[GAP], salt)
+        memory = self.loop.init_memory(self.agent.explorer, len(traces))
+        key = jax.random.fold_in(self.loop.keys[GAP], salt)
 
         def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
-            return self.live.act(obs, memory, first, key, number)
+            action, memory = self.loop.running.act(
+                obs, memory, first, key, number, explorer=self.agent.explorer
+            )
+            return action, memory
 
         def run(policy: Policy) -> list[Transitions]:
             evaluate(policy, traces, episodes, self.seed, salt=salt, name=self.env_id)
             return [episode for trace in traces for episode in trace.take()]
 
         return episode_gap(
-            self.live.bonus,
+            self.loop.running.bonus,
             run(follow(act, memory, traces)),
             run(self.policy),
             self.agent.base.discount,
@@ -191,7 +285,7 @@ class Learner(Loop):
             "label": self.label,
             "agent": settings.to_json(self.agent),
             "seed": self.seed,
-            "num_envs": self.world.num_envs,
+            "num_envs": self.loop.environments.num_envs,
             "versions": versions(),
         }
 
@@ -212,33 +306,10 @@ class Learner(Loop):
         return self._store is not None and self._store.folder == folder / "checkpoint"
 
     def save_to(self, store: Store) -> None:
-        self._require_finite()
-        self.settle()
-        world_arrays, world_facts = self.world.snapshot()
-        arrays = flatten({"agent": self.state, "memory": self.memory})
-        arrays |= {f"world.{name}": value for name, value in world_arrays.items()}
-        contents = {
-            "world": world_facts,
-            "begun": self._begun,
-            "updates": self.updates,
-            "horizon": self.horizon,
-            "inserted": self.replay.inserted,
-            "replay_random": self.replay.random_state(),
-            "metrics": {name: float(value) for name, value in self.live.metrics.items()},
-            "recent": [list(episode) for episode in self.recent],
-            "collected": self._collected.tolist(),
-            "wall_seconds": self.wall_seconds,
-            "evaluated": self.evaluated,
-        }
-        store.save(self.step, arrays, contents, self.replay)
-
-    def _require_finite(self) -> None:
-        for leaf in self.live.arrays:
-            if not np.isfinite(np.asarray(leaf)).all():
-                raise RunError(
-                    f"the weights are not finite at step {self.step}: learning has diverged, "
-                    "and the last good checkpoint stays"
-                )
+        self.loop.require_finite()
+        arrays, facts = self.loop.snapshot()
+        facts |= {"wall_seconds": self.wall_seconds, "evaluated": self.evaluated}
+        store.save(self.step, arrays, facts, self.replay)
 
     @classmethod
     def load(
@@ -283,31 +354,15 @@ class Learner(Loop):
         return learner
 
     def _restore(self, contents: Contents, with_replay: bool) -> None:
-        facts, arrays = contents.facts, contents.arrays
-        template = {"agent": self.state, "memory": self.memory}
-        restored = unflatten(template, arrays)
-        self.live.state, self.memory = restored["agent"], restored["memory"]
-        self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
-        self.live.metrics = {name: jnp.float32(value) for name, value in facts["metrics"].items()}
-        self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
-        self._collected = np.array(facts["collected"], float)
+        facts = contents.facts
+        notes = self.loop.restore(contents.arrays, facts, with_replay=with_replay)
         self.wall_seconds = float(facts["wall_seconds"])
         self.evaluated = int(facts["evaluated"])
-        self.world.steps = int(facts["world"]["steps"])
-        notes = list(contents.warnings)
-        if with_replay:
-            self.replay.inserted = int(facts["inserted"])
-            self.replay.set_random_state(facts["replay_random"])
-            self._begun = bool(facts["begun"])
-            if self._begun:
-                prefix = "world."
-                world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-                notes += self.world.restore(world, facts["world"])
-        for note in notes:
+        for note in [*contents.warnings, *notes]:
             warnings.warn(note, stacklevel=3)
 
     def close(self) -> None:
-        self.world.close()
+        self.loop.environments.close()
         for env in [*self._eval_envs, *([self._eval_env] if self._eval_env else [])]:
             env.close()
 
@@ -322,12 +377,12 @@ def _describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Descript
     return envs.describe(env)
 
 
-def _require_fitting(eval_env: Env, world: World) -> None:
+def _require_fitting(eval_env: Env, environments: Environments) -> None:
     """It plays other episodes of the same task, so it is another environment like the first."""
-    if eval_env.unwrapped is world.envs[0].unwrapped:
+    if eval_env.unwrapped is environments.envs[0].unwrapped:
         raise UserError("eval_env must be an environment of its own, not the one trained in")
     check_spaces(eval_env, "eval_env")
     for name in ("observation_space", "action_space"):
-        mine, other = getattr(world.envs[0], name), getattr(eval_env, name)
+        mine, other = getattr(environments.envs[0], name), getattr(eval_env, name)
         if mine.shape != other.shape:
             raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")

@@ -7,58 +7,63 @@ the simulator, while XLA computes: XLA always has the next thing to do, and neve
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from adac.core.agent import Agent, AgentState
+from adac.core.explorers import Explorer, Sizes, Transition, Uniform
 from adac.errors import RunError
-from adac.training.compiled import Late, compile_steps, no_late
-from adac.training.environments import Episode, Floats, World
-from adac.training.live import Live
-from adac.training.replay import Places, Replay
+from adac.runs.checkpoint import flatten, unflatten
+from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
+from adac.training.environments import Environments, Episode, Floats
+from adac.training.replay import Places, Replay, Returns, Rows
 
 # Domains of the run's random keys: each use has its own.
 INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE, GAP = range(8)
 
+Snapshot = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays, and plain facts
+
 
 class Loop:
-    """An agent in a world, from step to step; `Learner` is what a program holds on to."""
+    """An agent in its environments, from step to step; all of it can be saved and restored."""
 
-    def __init__(self, agent: Agent, world: World, seed: int):
-        self.agent, self.world, self.seed = agent, world, seed
-        self.obs_dim, self.action_dim = world.obs_dim, world.action_dim
+    def __init__(self, agent: Agent, environments: Environments, seed: int):
+        self.agent, self.environments, self.seed = agent, environments, seed
+        self.obs_dim, self.action_dim = environments.obs_dim, environments.action_dim
         root = jax.random.key(seed)
         self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
-        self.live = Live(compile_steps(self.agent, self.obs_dim, self.action_dim), self.keys[INIT])
-        self._late = no_late(self.agent, world.num_envs)  # not () where bonuses are stored
-        self.memory = self.agent.explorer.init_memory(
-            world.num_envs, self.action_dim, self.agent.networks.latent
-        )
-        self._replay = self._empty_replay()
+        program = compile_agent(agent, self.obs_dim, self.action_dim)
+        self.running = RunningAgent(program, self.keys[INIT])
+        self._late = no_late(agent, environments.num_envs)  # not () where bonuses are stored
+        self._behaviour = agent.behaviour
+        self.explorer = self._behaviour.at(0)  # who acted last
+        self.memory = self.init_memory(self.explorer)
+        seeds = np.random.SeedSequence((seed, SAMPLE))
+        self._replay = Replay(agent.replay_size, program.rows, seeds)
+        self._returns = Returns(agent.n_steps, agent.base.discount)
         self.updates = 0
-        self.horizon = 1_000_000  # steps over which β is annealed; set by `learn`
+        self.horizon = 1_000_000  # steps over which β is annealed; set by `train`
         self.recent: list[Episode] = []  # finished since the last log
-        self._collected = np.zeros(world.num_envs)  # bonus of the unfinished episodes
+        self._collected = np.zeros(environments.num_envs)  # bonus of the unfinished episodes
         self._bonus: Any = None  # of the latest step, while it is not yet stored
         self._ended: list[tuple[int, Episode]] = []  # by the latest step
         self._begun = False
 
-    def _empty_replay(self) -> Replay:
-        return Replay(
-            self.agent.replay_size,
-            self.obs_dim,
-            self.action_dim,
-            np.random.SeedSequence((self.seed, SAMPLE)),
-        )
+    def init_memory(self, explorer: Explorer, num_envs: int | None = None) -> Any:
+        count = self.environments.num_envs if num_envs is None else num_envs
+        sizes = Sizes(self.obs_dim, self.action_dim, self.agent.networks.latent)
+        return explorer.init_memory(count, sizes)
 
     @property
     def step(self) -> int:
         """Environment steps so far, over all environments."""
-        return self.world.steps
+        return self.environments.steps
 
     @property
     def state(self) -> AgentState:
         """Everything learned, as one value; a training step makes a new one."""
-        return self.live.state
+        return self.running.state
 
     @property
     def replay(self) -> Replay:
@@ -68,30 +73,73 @@ class Loop:
     def advance(self) -> None:
         """One step of every environment, and the updates that are due."""
         if not self._begun:
-            self.world.begin()
+            self.environments.begin()
             self._begun = True
-        obs = self.world.obs
+        obs = self.environments.obs
         if self.agent.normalise_obs:
-            self.live.observe(obs)
+            self.running.observe(obs)
         drawn = self._dispatch_action(obs)
         self._dispatch_updates()
         self.settle()
         action = self._finite_action(drawn)
-        step = self.world.step(action)
-        columns = (obs, action, step.reward, np.zeros(len(obs)), step.continues, step.next_obs)
-        self._replay.add(*columns)
-        self._ended = list(zip(np.flatnonzero(self.world.first), step.finished, strict=True))
+        step = self.environments.step(action)
+        ended = self.environments.first
+        self._replay.add(
+            obs=obs,
+            action=action,
+            reward=step.reward,
+            bonus=np.zeros(len(obs)),
+            continues=step.continues,
+            next_obs=step.next_obs,
+            ahead=np.where(ended, 0, len(obs)),
+        )
+        if self.explorer.observes:
+            columns: Any = (obs, action, step.reward, step.next_obs, ended)
+            brought = Transition(*columns)
+            self.memory = self.running.remember(self.memory, brought, explorer=self.explorer)
+        self._ended = list(zip(np.flatnonzero(ended), step.finished, strict=True))
         if self._late:
-            self._bonus = self.live.bonus(obs, action, step.next_obs)
+            self._bonus = self.running.bonus(obs, action, step.next_obs)
         else:
             self._collect(np.zeros(len(obs), np.float32))
+
+    def add(
+        self,
+        obs: Floats,
+        action: Floats,
+        reward: Floats,
+        next_obs: Floats,
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_] | None,
+    ) -> None:
+        """Transitions from elsewhere, in order; actions in [-1, 1]."""
+        self.settle()
+        if self._replay.inserted:  # the environments' own next rows will not follow their last
+            count = min(self.environments.num_envs, len(self._replay))
+            self._replay.put("ahead", np.zeros(count))
+        ended = terminated if truncated is None else terminated | truncated
+        ended = np.append(ended[:-1], True)
+        self._replay.add(
+            obs=obs,
+            action=action,
+            reward=reward,
+            bonus=self._bonus_of(obs, action, next_obs),
+            continues=1.0 - terminated,
+            next_obs=next_obs,
+            ahead=1.0 - ended,
+        )
+
+    def _bonus_of(self, obs: Floats, action: Floats, next_obs: Floats) -> Floats:
+        if not self._late:
+            return np.zeros(len(obs), np.float32)
+        return np.asarray(self.running.bonus(obs, action, next_obs))
 
     def settle(self) -> None:
         """Wait for the latest step's bonus, and store it."""
         if self._bonus is not None:
             bonus, self._bonus = np.asarray(self._bonus), None
             self._require_finite_bonus(bonus)
-            self._replay.put_bonus(bonus)
+            self._replay.put("bonus", bonus)
             self._collect(bonus)
 
     def _collect(self, bonus: Floats) -> None:
@@ -101,19 +149,20 @@ class Loop:
             self._collected[i] = 0.0
 
     def _dispatch_action(self, obs: Floats) -> Any:
-        number = np.int32(self.step)
-        if self.step < self.agent.warmup:
-            return self.live.steps.random(len(obs), self.keys[WARMUP], number)
-        first = self.world.first
-        if self.step - self.world.num_envs < self.agent.warmup:
-            first = np.ones_like(first)  # μ begins here, wherever the episode is
-        drawn, self.memory = self.live.act(obs, self.memory, first, self.keys[ACT], number)
+        explorer, first = self._behaviour.at(self.step), self.environments.first
+        if explorer != self.explorer:  # it begins here, wherever the episode is
+            self.explorer, self.memory = explorer, self.init_memory(explorer)
+            first = np.ones_like(first)
+        key = self.keys[WARMUP if isinstance(explorer, Uniform) else ACT]
+        drawn, self.memory = self.running.act(
+            obs, self.memory, first, key, np.int32(self.step), explorer=explorer
+        )
         return drawn
 
     def _finite_action(self, drawn: Any) -> Floats:
         action = np.asarray(drawn)
         if not np.isfinite(action).all():  # else the task is blamed for what it makes of it
-            self._require_finite_bonus(float(self.live.metrics.get("bonus", 0.0)))
+            self._require_finite_bonus(float(self.running.metrics.get("bonus", 0.0)))
             raise RunError(f"the action is not finite at step {self.step}: learning has diverged")
         return action
 
@@ -121,23 +170,28 @@ class Loop:
         """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
         learned_from = self.step - self.agent.warmup
         due = int(learned_from * self.agent.updates_per_step) - self.updates
-        progress = np.float32(self.step / self.horizon)
         for _ in range(due if len(self._replay) else 0):
             self.updates += 1
             places = self._replay.draw(self.agent.batch_size)
-            self.live.update(
-                self._replay.take(places),
+            self.running.update(
+                self._take(places),
                 self.keys[UPDATE],
                 np.int32(self.updates),
-                progress,
+                np.float32(self.step / self.horizon),
                 improve=self.updates % self.agent.base.policy_delay == 0,
                 late=self._late_bonus(places),
             )
 
+    def _take(self, places: Places) -> Rows:
+        if self._returns.steps == 1:
+            return self._replay.take(places)
+        self.settle()  # the latest bonus may be in an earlier row's return
+        return self._returns.take(self._replay, places)
+
     def _late_bonus(self, places: Places) -> Late:
         if self._bonus is None:
             return self._late
-        ages, last = self._replay.ages(places), self.world.num_envs - 1
+        ages, last = self._replay.ages(places), self.environments.num_envs - 1
         return self._bonus, np.where(ages <= last, last - ages, -1).astype(np.int32)
 
     def _require_finite_bonus(self, bonus: Floats | float) -> None:
@@ -153,8 +207,8 @@ class Loop:
         rows = self.replay.rows[np.linspace(0, len(self.replay) - 1, count).astype(int)]
         recent = self.replay.recent(count)
         number = np.int32(self.step)
-        seen = self.live.diagnose(rows, recent, self.keys[DIAGNOSE], number)
-        values = {name: float(value) for name, value in (self.live.metrics | seen).items()}
+        seen = self.running.diagnose(rows, recent, self.keys[DIAGNOSE], number)
+        values = {name: float(value) for name, value in (self.running.metrics | seen).items()}
         self._require_finite_bonus(values.get("bonus", 0.0))
         for name, value in values.items():
             if not np.isfinite(value):
@@ -163,3 +217,59 @@ class Loop:
                     "a smaller learning rate or reward scale may help"
                 )
         return values
+
+    def require_finite(self) -> None:
+        for leaf in self.running.arrays:
+            if not np.isfinite(np.asarray(leaf)).all():
+                raise RunError(
+                    f"the weights are not finite at step {self.step}: learning has diverged, "
+                    "and the last good checkpoint stays"
+                )
+
+    def snapshot(self) -> Snapshot:
+        """Everything but the rows of the replay buffer, which a checkpoint stores by segments."""
+        self.settle()
+        world_arrays, world_facts = self.environments.snapshot()
+        arrays = flatten({"agent": self.state, "memory": self.memory})
+        arrays |= {f"world.{name}": value for name, value in world_arrays.items()}
+        facts = {
+            "world": world_facts,
+            "begun": self._begun,
+            "updates": self.updates,
+            "horizon": self.horizon,
+            "inserted": self._replay.inserted,
+            "replay_random": self._replay.random_state(),
+            "metrics": {name: float(value) for name, value in self.running.metrics.items()},
+            "recent": [list(episode) for episode in self.recent],
+            "collected": self._collected.tolist(),
+        }
+        return arrays, facts
+
+    def restore(
+        self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], *, with_replay: bool = True
+    ) -> list[str]:
+        """Stand where the snapshot was taken; returns a warning for each place not found again.
+
+        The rows of the replay buffer are already there, or are not wanted.
+        """
+        self.environments.steps = int(facts["world"]["steps"])
+        if self.step and with_replay:
+            self.explorer = self._behaviour.at(self.step - self.environments.num_envs)
+            self.memory = self.init_memory(self.explorer)
+        restored = unflatten({"agent": self.state, "memory": self.memory}, arrays)
+        self.running.state, self.memory = restored["agent"], restored["memory"]
+        self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
+        metrics = facts["metrics"].items()
+        self.running.metrics = {name: jnp.float32(value) for name, value in metrics}
+        self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
+        self._collected = np.array(facts["collected"], float)
+        if not with_replay:
+            return []
+        self._replay.inserted = int(facts["inserted"])
+        self._replay.set_random_state(facts["replay_random"])
+        self._begun = bool(facts["begun"])
+        if not self._begun:
+            return []
+        prefix = "world."
+        world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+        return self.environments.restore(world, facts["world"])

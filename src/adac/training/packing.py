@@ -1,30 +1,20 @@
-"""The agent's state while it runs: a short list of arrays, and where in them its parts lie.
+"""A tree of many arrays as a short list of them, and where in it the tree's parts lie.
 
 To hand an array over the border of a jitted call, there and back, takes some four microseconds, and
-a state has 80 to 200 leaves, all but 12 to 28 of them small. So the small ones that move together
-share an array; XLA takes it apart inside, for next to nothing (docs/performance.md).
+an agent's state has 80 to 200 leaves, all but 12 to 28 of them small. So the small ones that move
+together share an array; XLA takes it apart inside, for next to nothing (docs/performance.md).
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core import agent as core
-from adac.core.agent import Agent, AgentState
-
 Arrays = list[Array]
 SMALL = 6_000  # elements: first and last layers, biases; the large matrices lie alone
-
-
-class Weights(NamedTuple):
-    """Just what acting reads."""
-
-    params: Any
-    statistics: Any
 
 
 class Shelf:
@@ -50,7 +40,7 @@ class Shelf:
 
 
 class Part:
-    """Some of the state's leaves: the arrays they lie in, and how to put them together."""
+    """Some of the tree's leaves: the arrays they lie in, and how to put them together."""
 
     def __init__(self, shelves: Sequence[Shelf], numbered: Any):
         self.leaves, self.tree = jax.tree.flatten(numbered)
@@ -79,39 +69,17 @@ class Part:
         return [shelf.join([found[leaf] for leaf in shelf.leaves]) for shelf in shelves]
 
 
-def moved(state: AgentState, improve: bool) -> Any:
-    """What an update changes: targets move with the policies, statistics in `observe`."""
-    if improve:
-        return state._replace(statistics=())
-    return state.critic._replace(target=()), state.intrinsic
+def numbered(tree: Any) -> Any:
+    """The tree with each leaf's number in its place."""
+    leaves, structure = jax.tree.flatten(tree)
+    return jax.tree.unflatten(structure, range(len(leaves)))
 
 
-class Layout:
-    """Where each part of an AgentState lies in the list of arrays."""
-
-    def __init__(self, agent: Agent, shape: AgentState):
-        leaves, tree = jax.tree.flatten(shape)
-        state: AgentState = jax.tree.unflatten(tree, range(len(leaves)))
-        moving = {improve: moved(state, improve) for improve in (False, True)}
-        shelves = _shelves(leaves, [set(jax.tree.leaves(part)) for part in moving.values()])
-        self.whole = Part(shelves, state)
-        self.behaviour = Part(
-            shelves, Weights(core.behaviour_net(state).params, state.statistics)
-        )  # fmt: skip
-        self.target = Part(shelves, Weights(core.target_weights(agent, state), state.statistics))
-        self.intrinsic = Part(shelves, state.intrinsic)
-        self.statistics = Part(shelves, state.statistics)
-        self.moving = {improve: Part(shelves, part) for improve, part in moving.items()}
-        self.still = {
-            improve: Part(shelves, sorted(set(self.whole.leaves) - set(part.leaves)))
-            for improve, part in self.moving.items()
-        }
-
-
-def _shelves(leaves: Sequence[Any], moving: Sequence[set[int]]) -> list[Shelf]:
-    """Small leaves share one if they have the same type and move in the same updates."""
-    together: dict[Any, list[int]] = {}
+def make_shelves(tree: Any, together: Sequence[Any]) -> list[Shelf]:
+    """Small leaves share one if they have the same type and are in the same `together` trees."""
+    leaves, groups = jax.tree.leaves(tree), [set(jax.tree.leaves(part)) for part in together]
+    found: dict[Any, list[int]] = {}
     for number, leaf in enumerate(leaves):
-        kind = (leaf.dtype, *(number in part for part in moving))
-        together.setdefault(kind if leaf.size <= SMALL else number, []).append(number)
-    return [Shelf(group, [leaves[n].shape for n in group]) for group in together.values()]
+        kind = (leaf.dtype, *(number in group for group in groups))
+        found.setdefault(kind if leaf.size <= SMALL else number, []).append(number)
+    return [Shelf(group, [leaves[n].shape for n in group]) for group in found.values()]

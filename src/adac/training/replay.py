@@ -1,25 +1,59 @@
 """The replay buffer: one row a transition, in one preallocated ring with its own generator.
 
-A row is obs | action | reward | bonus | continues | next_obs, so that a minibatch is one gather and
-one transfer; `unpack` takes rows apart again, for free, inside the jitted update.
+A row's layout is derived from named fields (`RowSpec`), so that a minibatch is one gather and one
+transfer; inside the jitted update it is taken apart again, for free.
 """
 
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
-
-from adac.core.agent import Batch
 
 Rows = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 
+class RowSpec:
+    """Which columns of a row hold which field."""
+
+    def __init__(self, fields: Mapping[str, tuple[int, ...]]):
+        self.fields = dict(fields)
+        self.columns: dict[str, slice] = {}
+        begin = 0
+        for name, shape in self.fields.items():
+            end = begin + math.prod(shape)
+            self.columns[name] = slice(begin, end)
+            begin = end
+        self.width = begin
+
+    @classmethod
+    def of_batch(cls, fields: Mapping[str, tuple[int, ...]]) -> "RowSpec":
+        """What an update reads, and `ahead`: how many rows further on the episode's next transition
+        is, 0 where there is none. That is what n-step returns follow."""
+        return cls({**fields, "ahead": ()})
+
+    def unpack(self, rows: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Some fields of rows [B, width], NumPy's or JAX's."""
+        return {
+            name: rows[:, self.columns[name]].reshape((len(rows), *self.fields[name]))
+            for name in names
+        }
+
+    def pack(self, columns: Mapping[str, NDArray[Any]]) -> Rows:
+        """Rows [N, width] from arrays [N, ...] of every field."""
+        missing = self.fields.keys() ^ columns.keys()
+        if missing:
+            raise ValueError(f"a transition's fields are {', '.join(self.fields)}; not {missing}")
+        flat = [np.reshape(columns[name], (len(columns[name]), -1)) for name in self.fields]
+        return np.concatenate(flat, axis=1, dtype=np.float32, casting="unsafe")
+
+
 class Replay:
-    def __init__(self, capacity: int, obs_dim: int, action_dim: int, seed: np.random.SeedSequence):
-        self.rows: Rows = np.empty((capacity, width(obs_dim, action_dim)), np.float32)
-        self.bonus_column = obs_dim + action_dim + 1
+    def __init__(self, capacity: int, spec: RowSpec, seed: np.random.SeedSequence):
+        self.spec = spec
+        self.rows: Rows = np.empty((capacity, spec.width), np.float32)
         self.inserted = 0  # transitions ever added; the next one goes to inserted % capacity
         self.generator = np.random.Generator(np.random.PCG64(seed))
 
@@ -30,17 +64,17 @@ class Replay:
     def __len__(self) -> int:
         return min(self.inserted, self.capacity)
 
-    def add(self, *columns: NDArray[Any]) -> None:
-        """Transitions, as arrays in the order of a row: [N, o], [N, d], [N], [N], [N], [N, o]."""
-        for row in zip(*columns, strict=True):
-            self.rows[self.inserted % self.capacity] = np.hstack(row)
-            self.inserted += 1
+    def add(self, **columns: NDArray[Any]) -> None:
+        """Transitions, as arrays [N, ...] of each field."""
+        rows = self.spec.pack(columns)
+        if len(rows) == 1:  # a step of one environment: the usual case, and worth a short cut
+            self.rows[self.inserted % self.capacity] = rows[0]
+        else:
+            self.rows[np.arange(self.inserted, self.inserted + len(rows)) % self.capacity] = rows
+        self.inserted += len(rows)
 
     def draw(self, count: int) -> Places:
         return self.generator.integers(0, len(self), count)
-
-    def sample(self, count: int) -> Rows:
-        return self.take(self.draw(count))
 
     def take(self, places: Places) -> Rows:
         """Fresh memory each time: the update that reads it may still run at the next call."""
@@ -50,9 +84,9 @@ class Replay:
         """How many transitions came after each: 0 for the latest."""
         return (self.inserted - 1 - places) % self.capacity
 
-    def put_bonus(self, bonus: NDArray[Any]) -> None:
-        """Of the latest transitions, known only after they were added."""
-        self.rows[self._latest(len(bonus)), self.bonus_column] = bonus
+    def put(self, name: str, values: NDArray[Any]) -> None:
+        """A field of the latest transitions that was known only after they were added."""
+        self.rows[self._latest(len(values)), self.spec.columns[name]] = values[:, None]
 
     def recent(self, count: int) -> Rows:
         """The latest transitions."""
@@ -68,17 +102,30 @@ class Replay:
         self.generator.bit_generator.state = state
 
 
-def width(obs_dim: int, action_dim: int) -> int:
-    return 2 * obs_dim + action_dim + 3
+class Returns(NamedTuple):
+    """n-step returns, put together when a minibatch is taken: the buffer holds single steps."""
 
+    steps: int
+    discount: float
 
-def unpack(rows: Array, obs_dim: int, action_dim: int) -> Batch:
-    end = obs_dim + action_dim
-    return Batch(
-        obs=rows[:, :obs_dim],
-        action=rows[:, obs_dim:end],
-        reward=rows[:, end],
-        bonus=rows[:, end + 1],
-        continues=rows[:, end + 2],
-        next_obs=rows[:, end + 3 :],
-    )
+    def take(self, replay: Replay, places: Places) -> Rows:
+        """Rows whose reward and bonus are Σ_{k<m} γ^k r_k, m ≤ n, whose next_obs is m steps on and
+        whose `continues` carries γ^{m−1}: the update needs to know nothing of it."""
+        rows = replay.take(places)
+        columns, at, weight = replay.spec.columns, places.copy(), 1.0
+        alive = np.ones(len(places), bool)
+        kept = [columns[name] for name in ("next_obs", "continues", "ahead")]
+        for _ in range(self.steps - 1):
+            ahead = rows[:, columns["ahead"]][:, 0].astype(np.int64)
+            alive &= (ahead > 0) & (replay.ages(at) >= ahead)
+            if not alive.any():
+                break
+            weight *= self.discount
+            at = np.where(alive, (at + ahead) % replay.capacity, at)
+            after = replay.take(at[alive])
+            for name in ("reward", "bonus"):
+                rows[alive, columns[name]] += weight * after[:, columns[name]]
+            after[:, columns["continues"]] *= weight
+            for column in kept:
+                rows[alive, column] = after[:, column]
+        return rows

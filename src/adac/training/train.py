@@ -1,6 +1,7 @@
 """A run from here to a step: advance, log, evaluate, checkpoint. No maths."""
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from adac.training.compiled import metric_names
 if TYPE_CHECKING:
     from adac.training.learner import Learner
 
+Callback = Callable[["Learner"], bool | None]
 LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second")
 
 
@@ -53,10 +55,10 @@ class Recorder:
             self.sinks.append(TensorBoard(out))
         if wandb:
             self.sinks.append(WeightsAndBiases(out, learner.config()))
-        names = metric_names(learner.agent, learner.obs_dim, learner.action_dim)
-        curious = learner.agent.intrinsic is not None
-        leading = (*LEADING, "episode_bonus") if curious else LEADING
-        columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if curious else EVALUATION_COLUMNS
+        names = metric_names(learner.loop.running.program)
+        has_bonus = learner.agent.intrinsic is not None
+        leading = (*LEADING, "episode_bonus") if has_bonus else LEADING
+        columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if has_bonus else EVALUATION_COLUMNS
         self.metrics = Table(out / "metrics.csv", [*leading, *names], learner.step)
         self.evaluations = Table(out / "evaluations.csv", columns, learner.step)
 
@@ -81,6 +83,7 @@ class Recorder:
 def train(
     learner: "Learner",
     until: int,
+    schedule: Schedule | None = None,
     *,
     out: str | Path | None = None,
     progress_bar: bool = False,
@@ -88,34 +91,30 @@ def train(
     wandb: bool = False,
     horizon: int | None = None,
     stop: Callable[[], bool] = lambda: False,
-    callback: "Callable[[Learner], bool | None] | None" = None,
-    **schedule: Any,
+    callback: Callback | None = None,
 ) -> bool:
     """Train until `until` environment steps in total; returns whether it is done.
 
-    With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
-    checkpoint/. `callback` is called after every step and ends the training by returning False.
-    β is annealed over `horizon` steps, which is `until` unless told otherwise: whoever trains in
-    pieces names the whole. The rest are the fields of `Schedule`.
+    `Learner.learn` explains the options; `stop` is asked before every step.
     """
-    until = whole("steps", until)
+    until, schedule = whole("steps", until), schedule or Schedule()
     if until < learner.step:
         raise UserError(f"the run is at step {learner.step} already, past {until}")
-    learner.horizon = max(until if horizon is None else horizon, 1)
+    learner.loop.horizon = max(until if horizon is None else horizon, 1)
     folder = None if out is None else Path(out)
     if folder is not None:
         _require_own(folder, learner)
-    elif tensorboard or wandb or schedule.get("checkpoint_every"):
+    elif tensorboard or wandb or schedule.checkpoint_every:
         raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")
     with contextlib.ExitStack() as stack:
-        run = _Run(learner, Schedule(**schedule), folder)
+        run = _Run(learner, schedule, folder)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             run.begin()
             run.recorder = Recorder(learner, folder, tensorboard=tensorboard, wandb=wandb)
             stack.callback(run.recorder.close)
-            plan = {"steps": until, "horizon": learner.horizon}
-            write_config(folder, learner.config() | plan | schedule)
+            plan = {"steps": until, "horizon": learner.loop.horizon}
+            write_config(folder, learner.config() | plan | dataclasses.asdict(schedule))
         run.display = stack.enter_context(display(learner.step, until, wanted=progress_bar))
         return run.go(until, stop, callback)
 
@@ -153,14 +152,14 @@ class _Run:
         self,
         until: int,
         stop: Callable[[], bool],
-        callback: "Callable[[Learner], bool | None] | None",
+        callback: Callback | None,
     ) -> bool:
-        learner, going = self.learner, True
+        learner, loop, going = self.learner, self.learner.loop, True
         while going and learner.step < until and not self._enough and not stop():
             before = learner.step
-            learner.advance()
-            if learner.recent:
-                self._last_return = learner.recent[-1].total
+            loop.advance()
+            if loop.recent:
+                self._last_return = loop.recent[-1].total
             self._due(before)
             self.display.update(learner.step, self._last_return)
             going = callback is None or not _is_false(callback(learner))
@@ -183,15 +182,16 @@ class _Run:
             self._checkpoint()
 
     def _log(self) -> None:
-        learner = self.learner
-        learner.settle()
-        row: dict[str, Any] = {"step": learner.step, "episodes": int(learner.world.episodes.sum())}
-        if learner.recent:
-            row["episode_return"] = float(np.mean([e.total for e in learner.recent]))
-            row["episode_length"] = float(np.mean([e.length for e in learner.recent]))
-            row["episode_bonus"] = float(np.mean([e.bonus for e in learner.recent]))
-        learner.recent = []
-        values = learner.diagnose()
+        learner, loop = self.learner, self.learner.loop
+        loop.settle()
+        episodes = int(loop.environments.episodes.sum())
+        row: dict[str, Any] = {"step": learner.step, "episodes": episodes}
+        if loop.recent:
+            row["episode_return"] = float(np.mean([e.total for e in loop.recent]))
+            row["episode_length"] = float(np.mean([e.length for e in loop.recent]))
+            row["episode_bonus"] = float(np.mean([e.bonus for e in loop.recent]))
+        loop.recent = []
+        values = loop.diagnose()
         then, step = self._logged
         self._logged = (time.monotonic(), learner.step)
         row["steps_per_second"] = (learner.step - step) / max(self._logged[0] - then, 1e-9)

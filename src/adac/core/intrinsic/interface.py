@@ -10,12 +10,16 @@ from typing import Any
 
 from jax import Array
 
+from adac.core.fields import setting
+
 
 @dataclass(frozen=True)
 class Intrinsic(ABC):
     """What an intrinsic reward is asked. Observations are raw, actions in [-1, 1]."""
 
-    fresh_bonus: bool = False  # recompute the bonus for each minibatch instead of storing it
+    fresh_bonus: bool = setting(
+        False, "Recompute the bonus for each minibatch instead of storing it."
+    )
 
     @abstractmethod
     def init(self, obs_dim: int, action_dim: int, key: Array) -> Any:

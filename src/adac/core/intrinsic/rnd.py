@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.core.fields import setting
 from adac.core.intrinsic.interface import Intrinsic
 from adac.core.intrinsic.scale import none_yet, relative, remember, scale
-from adac.core.networks import Linear
+from adac.core.networks import Linear, perceptron, stack
 from adac.core.normalise import Statistics, empty, normalise, observe
-from adac.core.validation import tuples
+from adac.core.validation import above, at_least, counts, sizes, tuples
 
 Layers = tuple[Linear, ...]
 
@@ -38,29 +39,26 @@ class Rnd(Intrinsic):
     nothing yet, would soon leave a hundredth of η and less (docs/intrinsic.md).
     """
 
-    eta: float = 0.1  # η
-    model_hidden: tuple[int, ...] = (128,)
-    model_features: int = 64  # outputs of the random network
-    model_lr: float = 1e-3
-    bonus_after: int = 500  # no bonus until the model has learned from so many transitions
-    bonus_clip: float = 1_000.0  # upper bound of the error over the scale
+    eta: float = setting(0.1, "η, the bonus of a typical transition.")
+    model_hidden: tuple[int, ...] = setting((128,), "Hidden layers of both networks.")
+    model_features: int = setting(64, "Outputs of the random network.")
+    model_lr: float = setting(1e-3, "Learning rate of the predictor.")
+    bonus_after: int = setting(500, "No bonus until so many transitions have been learned from.")
+    bonus_clip: float = setting(1_000.0, "Upper bound of the error over the scale.")
 
     def __post_init__(self) -> None:
         tuples(self, "model_hidden")
-        if not self.bonus_clip > 0.0:
-            raise ValueError(f"bonus_clip must be above 0, not {self.bonus_clip:g}")
-        for name in ("eta", "model_lr", "bonus_after"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be at least 0, not {getattr(self, name):g}")
-        if min(self.model_features, *self.model_hidden, 1) < 1:
-            raise ValueError("model_features and model_hidden must be at least 1")
+        above(self, 0.0, "bonus_clip")
+        at_least(self, 0.0, "eta", "model_lr", "bonus_after")
+        counts(self, 1, "model_features")
+        sizes(self, "model_hidden")
 
     def init(self, obs_dim: int, action_dim: int, key: Array) -> RndState:
         target_key, predictor_key = jax.random.split(key)
-        sizes = (obs_dim, *self.model_hidden, self.model_features)
-        predictor = _layers(sizes, predictor_key)
+        layers = (obs_dim, *self.model_hidden, self.model_features)
+        predictor = stack(layers, predictor_key)
         return RndState(
-            target=_layers(sizes, target_key),
+            target=stack(layers, target_key),
             predictor=predictor,
             opt=optax.adam(self.model_lr).init(predictor),
             observations=empty(obs_dim),
@@ -95,18 +93,6 @@ class Rnd(Intrinsic):
         return state, {"model_loss": value, "bonus_scale": scale(state.medians)}
 
 
-def _layers(sizes: tuple[int, ...], key: Array) -> Layers:
-    keys = jax.random.split(key, len(sizes) - 1)
-    pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
-    return tuple(Linear(inputs, outputs, k) for inputs, outputs, k in pairs)
-
-
 def _error(predictor: Layers, target: Layers, x: Array) -> Array:
     """Mean squared difference of the two networks' features, [B]."""
-    return jnp.mean((_features(predictor, x) - _features(target, x)) ** 2, axis=-1)
-
-
-def _features(layers: Layers, x: Array) -> Array:
-    for layer in layers[:-1]:
-        x = jax.nn.relu(layer(x))
-    return layers[-1](x)
+    return jnp.mean((perceptron(predictor, x) - perceptron(target, x)) ** 2, axis=-1)

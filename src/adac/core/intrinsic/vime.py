@@ -12,12 +12,13 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from adac.core.fields import setting
 from adac.core.intrinsic import bayes
 from adac.core.intrinsic.bayes import Posterior
 from adac.core.intrinsic.interface import Intrinsic
 from adac.core.intrinsic.scale import none_yet, relative, remember, scale
 from adac.core.normalise import Statistics, empty, normalise, observe, restore
-from adac.core.validation import tuples
+from adac.core.validation import above, at_least, counts, sizes, tuples
 
 
 class VimeState(NamedTuple):
@@ -37,32 +38,30 @@ class Vime(Intrinsic):
     seen in the logged `bonus_scale`.
     """
 
-    eta: float = 0.1  # η
-    information_step: float = 0.01  # λ, the step that the gain of a transition is measured by
-    model_hidden: tuple[int, ...] = (32,)  # () is Bayesian linear regression
-    model_lr: float = 1e-3
-    model_samples: int = 10  # S, draws of the weights per example and update
-    prior_std: float = 0.5  # of the weights, and where their posterior starts
-    likelihood_std: float = 5.0  # of the normalised next observation around the prediction
-    bonus_after: int = 500  # no bonus until the model has learned from so many transitions
-    bonus_clip: float = 1_000.0  # upper bound of the gain, and of the gain over the scale
+    eta: float = setting(0.1, "η, the bonus of a typical transition.")
+    information_step: float = setting(0.01, "λ, the step that a transition's gain is measured by.")
+    model_hidden: tuple[int, ...] = setting(
+        (32,), "Hidden layers of the model; none is Bayesian linear regression."
+    )
+    model_lr: float = setting(1e-3, "Learning rate of the model.")
+    model_samples: int = setting(10, "S, draws of the weights per example and update.")
+    prior_std: float = setting(0.5, "Of the weights, and where their posterior starts.")
+    likelihood_std: float = setting(
+        5.0, "Of the normalised next observation around the prediction."
+    )
+    bonus_after: int = setting(500, "No bonus until so many transitions have been learned from.")
+    bonus_clip: float = setting(1_000.0, "Upper bound of the gain, and of the gain over the scale.")
 
     def __post_init__(self) -> None:
         tuples(self, "model_hidden")
-        for name in ("information_step", "prior_std", "likelihood_std", "bonus_clip"):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name):g}")
-        for name in ("eta", "model_lr", "bonus_after"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be at least 0, not {getattr(self, name):g}")
-        if self.model_samples < 1:
-            raise ValueError(f"model_samples must be at least 1, not {self.model_samples}")
-        if any(size < 1 for size in self.model_hidden):
-            raise ValueError("model_hidden must name layers of at least 1 unit")
+        above(self, 0.0, "information_step", "prior_std", "likelihood_std", "bonus_clip")
+        at_least(self, 0.0, "eta", "model_lr", "bonus_after")
+        counts(self, 1, "model_samples")
+        sizes(self, "model_hidden")
 
     def init(self, obs_dim: int, action_dim: int, key: Array) -> VimeState:
-        sizes = (obs_dim + action_dim, *self.model_hidden, obs_dim)
-        posterior = bayes.init(sizes, self.prior_std, key)
+        layers = (obs_dim + action_dim, *self.model_hidden, obs_dim)
+        posterior = bayes.init(layers, self.prior_std, key)
         return VimeState(
             posterior=posterior,
             opt=optax.adam(self.model_lr).init(posterior),

@@ -81,10 +81,10 @@ def take(learner: "Learner", states: NDArray[np.float32] | None = None) -> list[
     chosen = states_of(learner) if states is None else states
     repeated = np.repeat(chosen, SAMPLES, axis=0)
     count, explorer = len(repeated), learner.agent.explorer
-    memory = explorer.init_memory(count, learner.action_dim, learner.agent.networks.latent)
+    memory = learner.loop.init_memory(explorer, count)
     first = np.ones(count, bool)  # ξ has the same marginal at every step of an episode
     key, number = jax.random.key(learner.seed), np.int32(learner.step)
-    drawn, _ = learner.live.act(repeated, memory, first, key, number)
+    drawn, _ = learner.loop.running.act(repeated, memory, first, key, number, explorer=explorer)
     mu = np.asarray(drawn, np.float64)[:, 0].reshape(len(chosen), SAMPLES)
     pi = learner.policy(chosen)[:, 0]
     return [Snapshot(learner.step, i, float(pi[i]), mu[i]) for i in range(len(chosen))]
@@ -110,7 +110,7 @@ def snapshots_at(folder: Path, steps: Sequence[int]) -> "Callable[[Learner], Non
         due = [step for step in waiting if step <= learner.step]
         if due:
             del waiting[: len(due)]
-            if due[-1] > learner.step - learner.world.num_envs:
+            if due[-1] > learner.step - learner.loop.environments.num_envs:
                 record_snapshots(learner, folder)
 
     return callback

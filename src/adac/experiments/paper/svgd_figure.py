@@ -18,8 +18,9 @@ import optax
 from jax import Array
 from numpy.typing import NDArray
 
-from adac.core import svgd
-from adac.core.explorers import Analogous
+from adac.core.bases import Deterministic
+from adac.core.critics import Scalar
+from adac.core.explorers import Analogous, Policy, View
 from adac.core.networks import Actor, Networks
 from adac.errors import UserError
 from adac.experiments.analysis.drawing import new_figure, save, sequence
@@ -69,6 +70,19 @@ class Curve(NamedTuple):
     divergence: float  # KL(learned ‖ exp(Q / β)), in nats
 
 
+class KnownValue(NamedTuple):
+    """A `Value` that can be written down, the same at every state."""
+
+    q: Q
+
+    def __call__(self, action: Array) -> Array:
+        return self.q(action)
+
+    def gradient(self, action: Array) -> Array:
+        gradient: Array = jax.grad(lambda a: jnp.sum(self.q(a)))(action)
+        return gradient
+
+
 @dataclass(frozen=True)
 class Sampler:
     """The settings of one training run: a hashable value, so that jit compiles once per form."""
@@ -78,15 +92,9 @@ class Sampler:
     learning_rate: float = 1e-3
 
     def loss(self, actor: Actor, beta: Array, xi: Array) -> Array:
-        """`Analogous.loss` with a known Q in the critic's place; ξ is [STATES, K, latent]."""
-        u = actor(jnp.zeros((STATES, 1, 1)), xi)
-        action = jnp.tanh(u)
-        gradient = jax.grad(lambda a: jnp.sum(self.q(a)))(jax.lax.stop_gradient(action))
-        if self.explorer.space == "action":
-            x, score = action, gradient
-        else:
-            x, score = u, gradient * (1.0 - action**2) + beta * svgd.log_det_score(u)
-        return svgd.surrogate(x, self.explorer._direction(x, score, beta))
+        """`Analogous`' own, with a known Q in the critic's place; ξ is [STATES, K, latent]."""
+        view = View(Policy(actor, ()), Deterministic(), Scalar(), None)
+        return self.explorer.objective(view, KnownValue(self.q), jnp.zeros((STATES, 1)), xi, beta)
 
     def step(self, carry: tuple[Actor, Any], xi: Array, beta: Array) -> tuple[Any, None]:
         actor, opt = carry

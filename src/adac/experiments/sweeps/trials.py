@@ -107,7 +107,7 @@ def make_trial(
             raise UserError("ppo has no stop_return: leave it out, or leave ppo out")
         chosen = ppo.override(overrides or {})
     else:
-        made = settings.override(presets.make(agent, task), overrides or {})
+        made = settings.override(presets.make(agent), overrides or {})
         chosen = settings.to_json(made)
     return Trial(
         task=task,
@@ -167,9 +167,8 @@ def execute(
 def _train(trial: Trial, folder: Path, notify: Notify, saved: Saved) -> float:
     learner = _learner(trial, folder)
     watch = _Watch(trial, folder, notify, saved)
-    plan = dataclasses.asdict(trial.schedule)
     try:
-        train(learner, trial.steps, out=folder, callback=watch, **plan)
+        train(learner, trial.steps, trial.schedule, out=folder, callback=watch)
         return learner.wall_seconds
     finally:
         learner.close()

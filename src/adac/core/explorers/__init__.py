@@ -1,0 +1,27 @@
+"""Explorers: how the agent acts while it learns.
+
+An explorer owns the behaviour policy μ, which reward streams get a critic, and the extra loss that
+trains the policy network. It does not depend on how critics form their targets. `Analogous` is
+ADAC.
+"""
+
+from adac.core.explorers.analogous import PAPER_NUMBERS, Analogous
+from adac.core.explorers.compose import Mixture, Then
+from adac.core.explorers.interface import Explorer, Policy, Sizes, Transition, View
+from adac.core.explorers.noise import GaussianNoise, OrnsteinUhlenbeck, OwnPolicy, Uniform
+
+__all__ = [
+    "PAPER_NUMBERS",
+    "Analogous",
+    "Explorer",
+    "GaussianNoise",
+    "Mixture",
+    "OrnsteinUhlenbeck",
+    "OwnPolicy",
+    "Policy",
+    "Sizes",
+    "Then",
+    "Transition",
+    "Uniform",
+    "View",
+]

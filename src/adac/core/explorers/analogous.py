@@ -1,0 +1,170 @@
+"""ADAC's explorer: one network f(s, ξ), of which ξ ~ N(0, I) is the behaviour policy."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, final, get_args
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from adac.core import svgd
+from adac.core.critics import Value
+from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
+from adac.core.fields import setting
+from adac.core.validation import at_least, counts, one_of, tuples
+
+Space = Literal["pre-squash", "action"]
+Bandwidth = Literal["median", "paper"]
+# K and β (Appendix D), and ξ drawn anew at every step (Section 4.1).
+PAPER_NUMBERS: Final[dict[str, Any]] = {
+    "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
+    "score_floor": 0.0,
+}  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class Analogous(Explorer):
+    """ADAC: μ(·|s) = f(s, ξ) + N(0, σ²), ξ ~ N(0, I), trained by amortised SVGD (Eq. 3).
+
+    As it stands this is the robust form; `Analogous.paper()` is the paper's, exactly as published.
+    Which part does what, and what happens without it, is in docs/deviations.md.
+    """
+
+    particles: int = setting(8, "K, the particles of SVGD per state.")
+    beta_start: float = setting(0.2, "β at the start; it is annealed linearly over the run.")
+    beta_end: float = setting(0.2, "β at the end.")
+    behaviour_lr: float = setting(3e-4, "Learning rate of the behaviour policy μ.")
+    space: Space = setting("pre-squash", "Where the particles live: before the squash, or actions.")
+    log_det: bool = setting(True, "The squash's log-determinant in the target density.")
+    bandwidth: Bandwidth = setting("median", "Kernel width: the median heuristic, or σ = d/K.")
+    normalise_score: bool = setting(True, "Divide ∇Q by its mean magnitude over the batch.")
+    score_floor: float = setting(
+        1.0, "Divide ∇Q by this where its mean magnitude is less: where Q is flat μ stays wide."
+    )
+    latent_correlation: float | tuple[float, ...] = setting(
+        (0.0, 0.95),
+        "ρ of ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; of several, each episode draws one; 0 is the paper's.",
+    )
+    action_noise: float | None = setting(
+        0.1, "Standard deviation added to the action; none: the paper's d/K."
+    )
+    co_training: bool = setting(True, "One network for π and μ; false: μ has its own (ablation).")
+
+    disentangled: ClassVar[bool] = True
+    uses_latent: ClassVar[bool] = True
+    trained: ClassVar[bool] = True
+
+    @property
+    def separate(self) -> bool:
+        return not self.co_training
+
+    @property
+    def learning_rate(self) -> float:
+        return self.behaviour_lr
+
+    def __post_init__(self) -> None:
+        counts(self, 1, "particles")
+        tuples(self, "latent_correlation")
+        at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr", "score_floor")
+        one_of(self, "space", get_args(Space))
+        one_of(self, "bandwidth", get_args(Bandwidth))
+        if self.action_noise is not None:
+            at_least(self, 0.0, "action_noise")
+        if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
+            raise ValueError("latent_correlation must be at least 0 and below 1, one or several")
+
+    @property
+    def _correlations(self) -> tuple[float, ...]:
+        rho = self.latent_correlation
+        return rho if isinstance(rho, tuple) else (rho,)
+
+    @staticmethod
+    def paper(**settings: Any) -> "Analogous":
+        """Particles in the action space, fixed kernel, raw ∇Q, kernel noise: it can collapse."""
+        literal: dict[str, Any] = {
+            **PAPER_NUMBERS,
+            "space": "action",
+            "log_det": False,
+            "bandwidth": "paper",
+            "normalise_score": False,
+            "action_noise": None,
+        }
+        return Analogous(**(literal | settings))
+
+    def without_noise(self) -> "Analogous":
+        return replace(self, action_noise=0.0)
+
+    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> Streams:
+        """r for the task critic, r + r_in for the behaviour critic (Eq. 5)."""
+        return (reward,) if bonus is None else (reward, reward + bonus)
+
+    def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
+        """ξ, and the episode's ρ in a last column."""
+        return jnp.zeros((num_envs, sizes.latent + 1)) if any(self._correlations) else ()
+
+    def act(
+        self, view: View, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """Section 4.1's three steps: draw ξ, evaluate f(s, ξ), draw from the kernel around it."""
+        latent_key, noise_key = jax.random.split(key)
+        xi, memory = self._latent(view.latent, obs.shape[0], memory, first, latent_key)
+        action = view.action(obs, xi)
+        noise = self._noise(action.shape[-1]) * jax.random.normal(noise_key, action.shape)
+        return clip(action + noise), memory
+
+    def _latent(
+        self, latent: int, count: int, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """ξ has the marginal N(0, I) at every step, whatever its correlation in time."""
+        fresh = jax.random.normal(key, (count, latent))
+        if not any(self._correlations):
+            return fresh, memory
+        drawn = jax.random.choice(
+            jax.random.fold_in(key, 1), jnp.array(self._correlations), (count, 1)
+        )
+        rho = jnp.where(first[:, None], drawn, memory[:, -1:])
+        moved = rho * memory[:, :-1] + jnp.sqrt(1.0 - rho**2) * fresh
+        xi = jnp.where(first[:, None], fresh, moved)
+        return xi, jnp.concatenate([xi, rho], axis=1)
+
+    def _noise(self, action_dim: int) -> float:
+        if self.action_noise is None:
+            return svgd.paper_width(self.particles, action_dim)
+        return self.action_noise
+
+    def beta(self, progress: Array) -> Array:
+        return self.beta_start + (self.beta_end - self.beta_start) * jnp.clip(progress, 0.0, 1.0)
+
+    def loss(
+        self, view: View, q: Value, obs: Array, progress: Array, key: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 24)."""
+        xi = jax.random.normal(key, (obs.shape[0], self.particles, view.latent))
+        beta = self.beta(progress)
+        return self.objective(view, q, obs, xi, beta), {"beta": beta}
+
+    def objective(self, view: View, q: Value, obs: Array, xi: Array, beta: Array) -> Array:
+        """The surrogate whose gradient is Eq. 3's, for K given ξ a state, [B, K, l]."""
+        u = view.particles(obs, xi)  # [B, K, d]
+        action = jnp.tanh(u)
+        gradient = q.gradient(jax.lax.stop_gradient(action))
+        if self.normalise_score:
+            magnitude = jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8
+            gradient = gradient / jnp.maximum(magnitude, self.score_floor)
+        if self.space == "action":
+            x, score = action, gradient
+        else:
+            x, score = u, gradient * (1.0 - action**2)
+            score += beta * svgd.log_det_score(u) if self.log_det else 0.0
+        return svgd.surrogate(x, self._direction(x, score, beta))
+
+    def _direction(self, x: Array, score: Array, beta: Array) -> Array:
+        x, score = jax.lax.stop_gradient((x, score))
+        squared = svgd.squared_distances(x)
+        paper = self.bandwidth == "paper"
+        width: Array | float = (
+            svgd.paper_width(*x.shape[-2:]) if paper else svgd.median_width(squared)
+        )
+        kernel = svgd.gaussian_kernel(squared, width, normalised=paper)
+        return svgd.direction(x, score, kernel, width, beta)

@@ -1,0 +1,124 @@
+"""Explorers made of explorers: one after another, or one drawn for each episode."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from adac.core.explorers.interface import Explorer, Sizes, Transition, View
+from adac.core.fields import setting
+from adac.core.validation import counts, tuples
+
+
+@dataclass(frozen=True)
+class _Composed(Explorer):
+    """Of `main` is everything that concerns learning: its loss, its streams, its own numbers."""
+
+    def _parts(self) -> Sequence[Explorer]:
+        raise NotImplementedError
+
+    @property
+    def main(self) -> Explorer:
+        return self._parts()[-1]
+
+    def __post_init__(self) -> None:
+        for name in ("disentangled", "trained"):
+            object.__setattr__(self, name, getattr(self.main, name))
+        for name in ("uses_latent", "sees_values", "sees_bonus", "observes"):
+            object.__setattr__(self, name, any(getattr(part, name) for part in self._parts()))
+
+    @property
+    def separate(self) -> bool:
+        return self.main.separate
+
+    @property
+    def learning_rate(self) -> float:
+        return self.main.learning_rate
+
+    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> tuple[Array, ...]:
+        return self.main.streams(reward, bonus, learned)
+
+    def init_learned(self, sizes: Sizes, key: Array) -> Any:
+        return self.main.init_learned(sizes, key)
+
+    def loss(self, view: View, q: Any, obs: Array, progress: Array, key: Array) -> Any:
+        return self.main.loss(view, q, obs, progress, key)
+
+    def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
+        return self.main.improve_learned(learned, metrics)
+
+    def without_noise(self) -> Explorer:
+        return self.main.without_noise()
+
+
+@final
+@dataclass(frozen=True)
+class Then(_Composed):
+    """`first` until environment step `after`, then `then`, wherever the episode is."""
+
+    first: Explorer
+    then: Explorer
+    after: int = setting(1_000, "The environment step at which the second takes over.")
+
+    def __post_init__(self) -> None:
+        counts(self, 0, "after")
+        super().__post_init__()
+
+    def _parts(self) -> Sequence[Explorer]:
+        return (self.first, self.then)
+
+    def at(self, step: int) -> Explorer:
+        return self.first.at(step) if step < self.after else self.then.at(step)
+
+    def act(
+        self, view: View, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        """As it is in the end: who acts at a step is `at`'s to say."""
+        return self.then.act(view, obs, memory, first, key)
+
+    def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
+        return self.then.init_memory(num_envs, sizes)
+
+
+@final
+@dataclass(frozen=True)
+class Mixture(_Composed):
+    """One of several, drawn with equal chances for each episode; the last one's loss is learned."""
+
+    explorers: tuple[Explorer, ...]
+
+    def __post_init__(self) -> None:
+        tuples(self, "explorers")
+        if not self.explorers:
+            raise ValueError("a mixture needs at least one explorer")
+        super().__post_init__()
+
+    def _parts(self) -> Sequence[Explorer]:
+        return self.explorers
+
+    def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
+        memories = tuple(part.init_memory(num_envs, sizes) for part in self.explorers)
+        return jnp.zeros(num_envs, jnp.int32), memories
+
+    def act(
+        self, view: View, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        chosen, memories = memory
+        draw_key, *keys = jax.random.split(key, len(self.explorers) + 1)
+        drawn = jax.random.randint(draw_key, chosen.shape, 0, len(self.explorers))
+        chosen = jnp.where(first, drawn, chosen)
+        each = [
+            part.act(view, obs, own, first, k)
+            for part, own, k in zip(self.explorers, memories, keys, strict=True)
+        ]
+        actions = jnp.stack([action for action, _ in each])
+        action = actions[chosen, jnp.arange(chosen.shape[0])]
+        return action, (chosen, tuple(own for _, own in each))
+
+    def observe(self, memory: Any, transition: Transition) -> Any:
+        chosen, memories = memory
+        pairs = zip(self.explorers, memories, strict=True)
+        return chosen, tuple(part.observe(own, transition) for part, own in pairs)
