@@ -42,7 +42,8 @@ class Agent:
     critic: Critic = field(default_factory=Scalar)
     batch_size: int = setting(100, "Transitions in a minibatch.")
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
-    warmup: int = setting(1_000, "Uniformly random steps before learning starts.")
+    warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
+    learn_after: int = setting(256, "Transitions collected before the first update.")
     updates_per_step: float = setting(1.0, "Updates per environment step.")
     n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
@@ -53,7 +54,7 @@ class Agent:
             if not isinstance(value, kind):
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
         counts(self, 1, "batch_size", "replay_size", "n_steps")
-        counts(self, 0, "warmup")
+        counts(self, 0, "warmup", "learn_after")
         at_least(self, 0, "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")

@@ -289,7 +289,7 @@ def _article(kind: type) -> str:
 # Settings younger than runs that were stored: what such a run did without them.
 LATER: dict[str, Any] = {
     "base.bound_penalty": 0.0, "explorer.score_floor": 0.0, "critic": {"kind": "Scalar"},
-    "n_steps": 1,
+    "n_steps": 1, "explorer.other_particles": False, "learn_after": None,
 }  # fmt: skip
 
 

@@ -46,8 +46,8 @@ def known_options(options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def no_late(agent: Agent, num_envs: int = 1) -> Late:
-    """Of the shape that `with_late` reads, with nothing in it; () where no bonus is stored."""
-    if agent.intrinsic is None or agent.intrinsic.fresh_bonus:
+    """Of the shape that `with_late` reads, with nothing in it; () without a bonus."""
+    if agent.intrinsic is None:
         return ()
     return np.zeros(num_envs, np.float32), np.full(agent.batch_size, -1, np.int32)
 
@@ -78,7 +78,7 @@ class Program:
         shape = jax.eval_shape(begin, jax.random.key(0))
         state: AgentState = numbered(shape)
         moving = {improve: moved(state, improve) for improve in (False, True)}
-        shelves = make_shelves(shape, list(moving.values()))
+        shelves = make_shelves(shape, [*moving.values(), state.intrinsic])
         self.parts = {
             "state": Part(shelves, state),
             "behaviour": Part(shelves, core.behaviour_policy(agent, state)),
@@ -165,7 +165,7 @@ class Verb:
     def compute(self, program: Program, arrays: Arrays, *args: Any, **static: Any) -> Any:
         part = program.parts[self.part]
         result = self.function(program, part.build(arrays), *args, **static)
-        return part.pack(result) if self.writes else result
+        return (part.pack(result[0]), result[1]) if self.writes else result
 
     def __get__(self, running: "RunningAgent", owner: type) -> Callable[..., Any]:
         return partial(self._call, running)
@@ -175,12 +175,16 @@ class Verb:
         result = running.program.verb(self)(part.of(running.arrays), *args, **static)
         if not self.writes:
             return result
-        part.put(running.arrays, result)
-        return None
+        arrays, answer = result
+        part.put(running.arrays, arrays)
+        return answer
 
 
 def reads(part: str, *static: str, writes: bool = False) -> Callable[[Callable[..., Any]], Verb]:
-    """A function of the program, that part of the state, and what the caller gives."""
+    """A function of the program, that part of the state, and what the caller gives.
+
+    One that `writes` returns the part anew, and an answer.
+    """
     return lambda function: Verb(function, part, writes, static)
 
 
@@ -207,6 +211,15 @@ def greedy(program: Program, policy: Policy, obs: Array) -> Array:
     return core.greedy(program.agent, policy, obs)
 
 
+@reads("intrinsic", writes=True)
+def collect(
+    program: Program, intrinsic: Any, obs: Array, action: Array, next_obs: Array
+) -> tuple[Any, Array]:
+    """The bonus of transitions just collected, whose novelty the scale follows."""
+    assert program.agent.intrinsic is not None
+    return program.agent.intrinsic.collect(intrinsic, obs, action, next_obs)
+
+
 @reads("intrinsic")
 def bonus(program: Program, intrinsic: Any, obs: Array, action: Array, next_obs: Array) -> Array:
     assert program.agent.intrinsic is not None
@@ -214,9 +227,9 @@ def bonus(program: Program, intrinsic: Any, obs: Array, action: Array, next_obs:
 
 
 @reads("statistics", writes=True)
-def observe(program: Program, statistics: Statistics, obs: Array) -> Statistics:
+def observe(program: Program, statistics: Statistics, obs: Array) -> tuple[Statistics, None]:
     """Running statistics of the observations."""
-    return observe_statistics(statistics, obs)
+    return observe_statistics(statistics, obs), None
 
 
 @reads("behaviour", "explorer")
@@ -268,7 +281,7 @@ class RunningAgent:
         self.metrics |= metrics
 
     act, remember, greedy = act, remember, greedy
-    bonus, observe, diagnose = bonus, observe, diagnose
+    bonus, collect, observe, diagnose = bonus, collect, observe, diagnose
 
 
 def metric_names(program: Program) -> list[str]:

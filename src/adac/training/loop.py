@@ -35,7 +35,7 @@ class Loop:
         self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
         program = compile_agent(agent, self.obs_dim, self.action_dim)
         self.running = RunningAgent(program, self.keys[INIT])
-        self._late = no_late(agent, environments.num_envs)  # not () where bonuses are stored
+        self._late = no_late(agent, environments.num_envs)  # not () with a bonus
         self._behaviour = agent.behaviour
         self.explorer = self._behaviour.at(0)  # who acted last
         self.memory = self.init_memory(self.explorer)
@@ -99,7 +99,7 @@ class Loop:
             self.memory = self.running.remember(self.memory, brought, explorer=self.explorer)
         self._ended = list(zip(np.flatnonzero(ended), step.finished, strict=True))
         if self._late:
-            self._bonus = self.running.bonus(obs, action, step.next_obs)
+            self._bonus = self.running.collect(obs, action, step.next_obs)
         else:
             self._collect(np.zeros(len(obs), np.float32))
 
@@ -168,7 +168,7 @@ class Loop:
 
     def _dispatch_updates(self) -> None:
         """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
-        learned_from = self.step - self.agent.warmup
+        learned_from = max(self.step - self.agent.learn_after, 0)
         due = int(learned_from * self.agent.updates_per_step) - self.updates
         for _ in range(due if len(self._replay) else 0):
             self.updates += 1

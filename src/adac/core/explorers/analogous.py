@@ -38,6 +38,9 @@ class Analogous(Explorer):
     space: Space = setting("pre-squash", "Where the particles live: before the squash, or actions.")
     log_det: bool = setting(True, "The squash's log-determinant in the target density.")
     bandwidth: Bandwidth = setting("median", "Kernel width: the median heuristic, or σ = d/K.")
+    other_particles: bool = setting(
+        True, "Average Eq. 3 over the other particles only, which is unbiased at any K."
+    )
     normalise_score: bool = setting(True, "Divide ∇Q by its mean magnitude over the batch.")
     score_floor: float = setting(
         1.0, "Divide ∇Q by this where its mean magnitude is less: where Q is flat μ stays wide."
@@ -88,6 +91,7 @@ class Analogous(Explorer):
             "log_det": False,
             "bandwidth": "paper",
             "normalise_score": False,
+            "other_particles": False,
             "action_noise": None,
         }
         return Analogous(**(literal | settings))
@@ -167,4 +171,5 @@ class Analogous(Explorer):
             svgd.paper_width(*x.shape[-2:]) if paper else svgd.median_width(squared)
         )
         kernel = svgd.gaussian_kernel(squared, width, normalised=paper)
-        return svgd.direction(x, score, kernel, width, beta)
+        others = self.other_particles
+        return svgd.direction(x, score, kernel, width, beta, others=others)

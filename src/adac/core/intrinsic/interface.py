@@ -8,9 +8,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 from jax import Array
 
 from adac.core.fields import setting
+from adac.core.intrinsic import scale
+from adac.core.validation import above, at_least, counts
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,10 @@ class Intrinsic(ABC):
     def bonus(self, state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
         """The non-negative bonus of each transition, [B]."""
 
+    def collect(self, state: Any, obs: Array, action: Array, next_obs: Array) -> tuple[Any, Array]:
+        """Transitions just collected: the state after seeing them, and their bonus."""
+        return state, self.bonus(state, obs, action, next_obs)
+
     @abstractmethod
     def update(
         self, state: Any, obs: Array, action: Array, next_obs: Array, key: Array
@@ -38,3 +45,37 @@ class Intrinsic(ABC):
     def predict(self, state: Any, obs: Array, action: Array, key: Array) -> Array | None:
         """Next observations as this reward's own model expects them, [B, o]; None without one."""
         return None
+
+
+@dataclass(frozen=True)
+class Novelty(Intrinsic):
+    """A bonus that is a novelty over its own scale: η · min(novelty / scale, clip).
+
+    Its state is a NamedTuple with a field `scale`; the rest is the subclass's.
+    """
+
+    eta: float = setting(0.1, "η, the bonus of a typical collected step.")
+    bonus_after: int = setting(500, "No bonus until so many transitions have been collected.")
+    bonus_clip: float = setting(5.0, "Upper bound of the bonus, in η.")
+    scale_memory: int = setting(200, "Collected transitions over which the scale is a mean.")
+
+    def __post_init__(self) -> None:
+        at_least(self, 0.0, "eta", "bonus_after")
+        above(self, 0.0, "bonus_clip")
+        counts(self, 1, "scale_memory")
+
+    @abstractmethod
+    def novelty(self, state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
+        """How new each transition is, in any unit; not negative, [B]."""
+
+    def bonus(self, state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
+        return self._bonus(state, self.novelty(state, obs, action, next_obs))
+
+    def _bonus(self, state: Any, novelty: Array) -> Array:
+        relative = scale.relative(novelty, state.scale, self.bonus_clip)
+        return jnp.where(state.scale.seen >= self.bonus_after, self.eta * relative, 0.0)
+
+    def collect(self, state: Any, obs: Array, action: Array, next_obs: Array) -> tuple[Any, Array]:
+        novelty = self.novelty(state, obs, action, next_obs)
+        state = state._replace(scale=scale.observe(state.scale, novelty, self.scale_memory))
+        return state, self._bonus(state, novelty)

@@ -13,11 +13,11 @@ import optax
 from jax import Array
 
 from adac.core.fields import setting
-from adac.core.intrinsic.interface import Intrinsic
-from adac.core.intrinsic.scale import none_yet, relative, remember, scale
+from adac.core.intrinsic import scale
+from adac.core.intrinsic.interface import Novelty
 from adac.core.networks import Linear, perceptron, stack
 from adac.core.normalise import Statistics, empty, normalise, observe
-from adac.core.validation import above, at_least, counts, sizes, tuples
+from adac.core.validation import at_least, counts, sizes, tuples
 
 Layers = tuple[Linear, ...]
 
@@ -27,29 +27,22 @@ class RndState(NamedTuple):
     predictor: Layers
     opt: optax.OptState
     observations: Statistics  # of next_obs; `seen` counts the transitions learned from
-    medians: Array  # of the prediction error, for its scale
+    scale: scale.Scale  # of the error
 
 
 @final
 @dataclass(frozen=True)
-class Rnd(Intrinsic):
-    """η · error / scale, where scale is a running median of the error.
+class Rnd(Novelty):
+    """The novelty is the prediction error at s'."""
 
-    Not the standard deviation of all errors so far: the first ones, of a predictor that has learned
-    nothing yet, would soon leave a hundredth of η and less (docs/intrinsic.md).
-    """
-
-    eta: float = setting(0.1, "η, the bonus of a typical transition.")
     model_hidden: tuple[int, ...] = setting((128,), "Hidden layers of both networks.")
     model_features: int = setting(64, "Outputs of the random network.")
     model_lr: float = setting(1e-3, "Learning rate of the predictor.")
-    bonus_after: int = setting(500, "No bonus until so many transitions have been learned from.")
-    bonus_clip: float = setting(1_000.0, "Upper bound of the error over the scale.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         tuples(self, "model_hidden")
-        above(self, 0.0, "bonus_clip")
-        at_least(self, 0.0, "eta", "model_lr", "bonus_after")
+        at_least(self, 0.0, "model_lr")
         counts(self, 1, "model_features")
         sizes(self, "model_hidden")
 
@@ -62,14 +55,11 @@ class Rnd(Intrinsic):
             predictor=predictor,
             opt=optax.adam(self.model_lr).init(predictor),
             observations=empty(obs_dim),
-            medians=none_yet(),
+            scale=scale.none_yet(),
         )
 
-    def bonus(self, state: RndState, obs: Array, action: Array, next_obs: Array) -> Array:
-        """η · error / scale; 0 before the predictor has learned from `bonus_after` transitions."""
-        error = _error(state.predictor, state.target, normalise(state.observations, next_obs))
-        started = state.observations.seen >= self.bonus_after
-        return jnp.where(started, self.eta * relative(error, state.medians, self.bonus_clip), 0.0)
+    def novelty(self, state: RndState, obs: Array, action: Array, next_obs: Array) -> Array:
+        return _error(state.predictor, state.target, normalise(state.observations, next_obs))
 
     def update(
         self, state: RndState, obs: Array, action: Array, next_obs: Array, key: Array
@@ -78,19 +68,17 @@ class Rnd(Intrinsic):
         observations = observe(state.observations, next_obs)
         x = normalise(observations, next_obs)
 
-        def loss(predictor: Layers) -> tuple[Array, Array]:
-            error = _error(predictor, state.target, x)
-            return jnp.mean(error), error
+        def loss(predictor: Layers) -> Array:
+            return jnp.mean(_error(predictor, state.target, x))
 
-        (value, error), gradient = jax.value_and_grad(loss, has_aux=True)(state.predictor)
+        value, gradient = jax.value_and_grad(loss)(state.predictor)
         step, opt = optax.adam(self.model_lr).update(gradient, state.opt)
         state = state._replace(
             predictor=optax.apply_updates(state.predictor, step),
             opt=opt,
             observations=observations,
-            medians=remember(state.medians, error),
         )
-        return state, {"model_loss": value, "bonus_scale": scale(state.medians)}
+        return state, {"model_loss": value, "bonus_scale": scale.value(state.scale)}
 
 
 def _error(predictor: Layers, target: Layers, x: Array) -> Array:

@@ -1,36 +1,43 @@
-"""What a novelty is divided by: a running median of it, so that a typical transition is worth η.
+"""What a novelty is divided by, so that a typical collected step is worth η: for every bonus alike.
 
-The scale follows the novelty down as the model learns: a bonus never dies out, it only moves on.
+The scale is the running geometric mean of the novelty of transitions *as they are collected*. Over
+replay minibatches it would measure what the model has long learned, which falls by orders of
+magnitude while the memory fills, and the bonus of a new step would grow without bound. Geometric,
+because a novelty falls by factors: an arithmetic mean lags behind, and one outlier carries it off.
 """
+
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
-WINDOW = 10  # the scale is the mean of this many medians
-TINY = 1e-30  # a scale below this counts as none
+TINY = 1e-30  # a novelty below this counts as this much
+FAR = 5.0  # nats: no single novelty moves the scale as if it were further off than this
 
 
-def none_yet() -> Array:
-    """[WINDOW], the median novelty of each of the last minibatches; 0: none yet."""
-    return jnp.zeros(WINDOW)
+class Scale(NamedTuple):
+    seen: Array  # transitions collected so far
+    log: Array  # the running mean of log novelty
 
 
-def remember(medians: Array, novelty: Array) -> Array:
-    return jnp.append(medians[1:], median(novelty))
+def none_yet() -> Scale:
+    return Scale(jnp.zeros(()), jnp.zeros(()))
 
 
-def scale(medians: Array) -> Array:
-    """The mean of the medians that there are."""
-    known = jnp.sum((medians > 0.0).astype(medians.dtype))
-    return jnp.sum(medians) / jnp.maximum(known, 1.0)
+def observe(scale: Scale, novelty: Array, memory: float) -> Scale:
+    """With the novelty [N] of transitions just collected; the last `memory` or so count."""
+    count = novelty.shape[0]
+    seen = scale.seen + count
+    logs = jnp.log(jnp.maximum(novelty, TINY))
+    now = jnp.where(scale.seen > 0, scale.log, jnp.mean(logs))
+    rate = jnp.minimum(count / jnp.minimum(seen, memory), 1.0)
+    return Scale(seen, now + rate * jnp.mean(jnp.clip(logs - now, -FAR, FAR)))
 
 
-def relative(novelty: Array, medians: Array, clip: float) -> Array:
+def value(scale: Scale) -> Array:
+    return jnp.exp(scale.log)
+
+
+def relative(novelty: Array, scale: Scale, clip: float) -> Array:
     """The novelty over the scale, at most `clip`."""
-    return jnp.minimum(novelty / jnp.maximum(scale(medians), TINY), clip)
-
-
-def median(values: Array) -> Array:
-    """The lower median of [B] by counting: XLA's sort is slow on a CPU."""
-    below = jnp.sum(values[None, :] <= values[:, None], axis=1)
-    return jnp.min(jnp.where(below >= (values.shape[0] + 1) // 2, values, jnp.inf))
+    return jnp.minimum(novelty / jnp.maximum(value(scale), TINY), clip)

@@ -13,10 +13,9 @@ import optax
 from jax import Array
 
 from adac.core.fields import setting
-from adac.core.intrinsic import bayes
+from adac.core.intrinsic import bayes, scale
 from adac.core.intrinsic.bayes import Posterior
-from adac.core.intrinsic.interface import Intrinsic
-from adac.core.intrinsic.scale import none_yet, relative, remember, scale
+from adac.core.intrinsic.interface import Novelty
 from adac.core.normalise import Statistics, empty, normalise, observe, restore
 from adac.core.validation import above, at_least, counts, sizes, tuples
 
@@ -26,19 +25,18 @@ class VimeState(NamedTuple):
     opt: optax.OptState
     inputs: Statistics  # of (obs, action); `seen` counts the transitions learned from
     targets: Statistics  # of next_obs
-    medians: Array  # of the gain, for its scale
+    scale: scale.Scale  # of the gain
 
 
 @final
 @dataclass(frozen=True)
-class Vime(Intrinsic):
-    """η · gain / scale, where gain is the information gain and scale a running median of it.
+class Vime(Novelty):
+    """The novelty is the information gain: what the transition would teach the model, in nats.
 
-    The scale makes a typical transition's bonus η whatever λ and the likelihood are; λ is only
-    seen in the logged `bonus_scale`.
+    The scale makes a typical step's bonus η whatever λ and the likelihood are; λ is only seen in
+    the logged `bonus_scale`.
     """
 
-    eta: float = setting(0.1, "η, the bonus of a typical transition.")
     information_step: float = setting(0.01, "λ, the step that a transition's gain is measured by.")
     model_hidden: tuple[int, ...] = setting(
         (32,), "Hidden layers of the model; none is Bayesian linear regression."
@@ -49,13 +47,12 @@ class Vime(Intrinsic):
     likelihood_std: float = setting(
         5.0, "Of the normalised next observation around the prediction."
     )
-    bonus_after: int = setting(500, "No bonus until so many transitions have been learned from.")
-    bonus_clip: float = setting(1_000.0, "Upper bound of the gain, and of the gain over the scale.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         tuples(self, "model_hidden")
-        above(self, 0.0, "information_step", "prior_std", "likelihood_std", "bonus_clip")
-        at_least(self, 0.0, "eta", "model_lr", "bonus_after")
+        above(self, 0.0, "information_step", "prior_std", "likelihood_std")
+        at_least(self, 0.0, "model_lr")
         counts(self, 1, "model_samples")
         sizes(self, "model_hidden")
 
@@ -67,22 +64,16 @@ class Vime(Intrinsic):
             opt=optax.adam(self.model_lr).init(posterior),
             inputs=empty(obs_dim + action_dim),
             targets=empty(obs_dim),
-            medians=none_yet(),
+            scale=scale.none_yet(),
         )
 
-    def bonus(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
-        """η · gain / scale; 0 before the model has learned from `bonus_after` transitions."""
-        gain = self.gain(state, obs, action, next_obs)
-        started = state.inputs.seen >= self.bonus_after
-        return jnp.where(started, self.eta * relative(gain, state.medians, self.bonus_clip), 0.0)
-
-    def gain(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
-        """The information gain of each transition in nats, clipped; [B]."""
+    def novelty(self, state: VimeState, obs: Array, action: Array, next_obs: Array) -> Array:
+        """The information gain of each transition in nats, [B]."""
         x, y = self._normalised(state, obs, action, next_obs)
         gain = bayes.information_gain(
             state.posterior, x, y, self.likelihood_std, self.information_step
         )
-        return jnp.clip(gain, 0.0, self.bonus_clip)
+        return jnp.maximum(gain, 0.0)
 
     def _normalised(
         self, state: VimeState, obs: Array, action: Array, next_obs: Array
@@ -93,7 +84,7 @@ class Vime(Intrinsic):
     def update(
         self, state: VimeState, obs: Array, action: Array, next_obs: Array, key: Array
     ) -> tuple[VimeState, dict[str, Array]]:
-        """One Adam step on KL[q‖p]/n − E log p; then the scale, as the new model sees the batch."""
+        """One Adam step on KL[q‖p]/n − E log p."""
         state = state._replace(
             inputs=observe(state.inputs, jnp.concatenate([obs, action], axis=-1)),
             targets=observe(state.targets, next_obs),
@@ -105,9 +96,7 @@ class Vime(Intrinsic):
         )
         step, opt = optax.adam(self.model_lr).update(gradient, state.opt)
         state = state._replace(posterior=optax.apply_updates(state.posterior, step), opt=opt)
-        gain = self.gain(state, obs, action, next_obs)
-        state = state._replace(medians=remember(state.medians, gain))
-        return state, metrics | {"bonus_scale": scale(state.medians)}
+        return state, metrics | {"bonus_scale": scale.value(state.scale)}
 
     def loss(
         self, q: Posterior, x: Array, y: Array, n: Array, key: Array
