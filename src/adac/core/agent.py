@@ -121,11 +121,11 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
         actor=Net(
             actor,
             _copy(actor) if agent.base.target_actor else (),
-            (_adam(actor), _adam(actor)) if shared else (_adam(actor),),
+            (_begin(actor), _begin(actor)) if shared else (_begin(actor),),
         ),
-        behaviour=Net(_copy(actor), (), (_adam(actor),)) if explorer.separate else (),
+        behaviour=Net(_copy(actor), (), (_begin(actor),)) if explorer.separate else (),
         critic=Net(
-            critics, _copy(critics) if agent.critic.target_network else (), (_adam(critics),)
+            critics, _copy(critics) if agent.critic.target_network else (), (_begin(critics),)
         ),
         aux=agent.base.init_aux(),
         intrinsic=(
@@ -145,8 +145,12 @@ def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> A
     return agent.explorer.init_memory(num_envs, Sizes(obs_dim, action_dim, agent.networks.latent))
 
 
-def _adam(network: Any) -> optax.OptState:
-    """The state is the same for every learning rate."""
+def _adam(agent: Agent, learning_rate: float) -> optax.GradientTransformation:
+    return optax.adam(learning_rate, b1=agent.base.adam_b1)
+
+
+def _begin(network: Any) -> optax.OptState:
+    """Adam's state, which is the same for every learning rate."""
     return optax.adam(1.0).init(split_trained(network)[0])
 
 
@@ -260,9 +264,9 @@ def _improve_critics(
             for members, slow, step in zip(critics, targets, steps, strict=True)
         ]
         total = sum((value for value, _ in found), jnp.zeros(()))
-        return total, ([q for _, (q, _) in found], tuple(members for _, (_, members) in found))
+        return total, ([q for _, (q, _) in found], tuple(tuple(m) for _, (_, m) in found))
 
-    critic, (total, (q, members)) = descend(loss, agent.base.critic_lr, state.critic)
+    critic, (total, (q, members)) = descend(loss, _adam(agent, agent.base.critic_lr), state.critic)
     critic = critic._replace(params=_with_statistics(critic.params, members))
     names = ("q", "q_behaviour")[: len(q)]
     return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
@@ -282,7 +286,7 @@ def _improve_target_policy(
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)
 
-    actor, (value, log_prob) = descend(loss, agent.base.actor_lr, state.actor)
+    actor, (value, log_prob) = descend(loss, _adam(agent, agent.base.actor_lr), state.actor)
     aux = agent.base.improve_aux(state.aux, log_prob, batch.action.shape[-1])
     metrics = {"actor_loss": value, **agent.base.aux_metrics(aux)}
     return state._replace(actor=actor, aux=aux), metrics
@@ -305,7 +309,9 @@ def _improve_behaviour_policy(
         seen = view(agent, policy._replace(actor=actor))
         return explorer.loss(seen, q, batch.obs, progress, key)
 
-    net, (value, metrics) = descend(loss, explorer.learning_rate, behaviour_net(state), opt=-1)
+    net, (value, metrics) = descend(
+        loss, _adam(agent, explorer.learning_rate), behaviour_net(state), opt=-1
+    )
     moved = state._replace(behaviour=net) if explorer.separate else state._replace(actor=net)
     learned = explorer.improve_learned(state.explorer, metrics)
     return moved._replace(explorer=learned), {"behaviour_loss": value, **metrics}
@@ -324,15 +330,18 @@ def _move_targets(agent: Agent, state: AgentState) -> AgentState:
 
 
 def descend(
-    loss: Callable[[Any], tuple[Array, Any]], learning_rate: float, net: Net, opt: int = 0
+    loss: Callable[[Any], tuple[Array, Any]],
+    optimiser: optax.GradientTransformation,
+    net: Net,
+    opt: int = 0,
 ) -> tuple[Net, tuple[Array, Any]]:
-    """One Adam step on the trained part of `net.params`, with the optimiser state `opt`."""
+    """One step on the trained part of `net.params`, with the optimiser state number `opt`."""
     trained, still = split_trained(net.params)
     (value, extra), gradient = jax.value_and_grad(
         lambda part: loss(eqx.combine(part, still)), has_aux=True
     )(trained)
     opts = list(net.opts)
-    step, opts[opt] = optax.adam(learning_rate).update(gradient, opts[opt])
+    step, opts[opt] = optimiser.update(gradient, opts[opt])
     params = eqx.combine(optax.apply_updates(trained, step), still)
     return net._replace(params=params, opts=tuple(opts)), (value, extra)
 

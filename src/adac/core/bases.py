@@ -29,12 +29,13 @@ class Base(ABC):
     tau: float = setting(5e-3, "Polyak step of the target networks.")
     critics: int = setting(2, "Critics in an ensemble, whose target takes their minimum.")
     policy_delay: int = setting(2, "Critic updates per policy update.")
+    adam_b1: float = setting(0.9, "Adam's β₁, the momentum of every optimiser of the agent.")
 
     outputs: ClassVar[int] = 1  # raw actor outputs per action dimension
     target_actor: ClassVar[bool] = True  # targets and evaluation use π's target weights
 
     def __post_init__(self) -> None:
-        between(self, 0.0, 1.0, "discount", "tau")
+        between(self, 0.0, 1.0, "discount", "tau", "adam_b1")
         counts(self, 1, "critics", "policy_delay")
         at_least(self, 0.0, "actor_lr", "critic_lr")
 
@@ -184,7 +185,7 @@ class SAC(Base):
         """Descend −log α (log π + target entropy)."""
         wanted = -float(action_dim) if self.target_entropy is None else self.target_entropy
         grad = -(log_prob + wanted)
-        step, opt = optax.adam(self.temperature_lr).update(grad, aux.opt)
+        step, opt = optax.adam(self.temperature_lr, b1=self.adam_b1).update(grad, aux.opt)
         return Temperature(optax.apply_updates(aux.log_alpha, step), opt)
 
     def aux_metrics(self, aux: Temperature) -> dict[str, Array]:

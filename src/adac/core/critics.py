@@ -14,7 +14,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from adac.core.fields import setting
 from adac.core.networks import Networks
+from adac.core.renorm import RenormQNetwork
+from adac.core.validation import counts
 
 
 class Value(Protocol):
@@ -43,7 +46,15 @@ class Bootstrap(NamedTuple):
 class Critic(ABC):
     """What every critic is asked. The methods below are all that `update` knows of one."""
 
-    target_network: ClassVar[bool] = True  # targets come from slowly following copies
+    batch_renorm: bool = setting(
+        False,
+        "CrossQ: batch renormalisation, (s, a) and (s', a') in one pass, no target networks.",
+    )
+
+    @property
+    def target_network(self) -> bool:
+        """Whether targets come from slowly following copies."""
+        return not self.batch_renorm
 
     @property
     @abstractmethod
@@ -63,20 +74,38 @@ class Critic(ABC):
         """Of one member, a scalar."""
 
     def network(self, networks: Networks, obs_dim: int, action_dim: int, key: Array) -> Any:
+        if self.batch_renorm:
+            return RenormQNetwork(networks, obs_dim, action_dim, self.outputs, key)
         return networks.critic(obs_dim, action_dim, self.outputs, key)
 
     def regress(
         self, members: Sequence[Any], targets: Sequence[Any], step: Bootstrap
     ) -> tuple[Array, tuple[Array, Sequence[Any]]]:
         """The loss of one stream's members; its mean value; the members, if statistics moved."""
-        target = self.target([net(step.next_obs, step.next_action) for net in targets], step)
-        outs = [net(step.obs, step.action) for net in members]
+        if self.batch_renorm:
+            outs, nexts, members = _joint_pass(members, step)
+        else:
+            nexts = [net(step.next_obs, step.next_action) for net in targets]
+            outs = [net(step.obs, step.action) for net in members]
+        target = jax.lax.stop_gradient(self.target(nexts, step))
         total = sum((self.loss(out, target) for out in outs), jnp.zeros(()))
         return total, (jnp.mean(self.value(outs[0])), members)
 
     def at(self, network: Any, obs: Array) -> "NetworkValue":
         """Q(s, ·) at these states, with a network as it stands."""
         return NetworkValue(self, network, obs)
+
+
+def _joint_pass(
+    members: Sequence[RenormQNetwork], step: Bootstrap
+) -> tuple[list[Array], list[Array], list[RenormQNetwork]]:
+    """(s, a) and (s', a') as one batch, whose statistics both share (Bhatt et al. 2024, Eq. 2)."""
+    obs = jnp.concatenate([step.obs, step.next_obs])
+    action = jnp.concatenate([step.action, step.next_action])
+    passed = [net.train(obs, action) for net in members]
+    count = step.obs.shape[0]
+    outs = [out[:count] for out, _ in passed]
+    return outs, [out[count:] for out, _ in passed], [net for _, net in passed]
 
 
 BLOCK = 400  # rows: their hidden layers fit a core's cache, and the blocks run side by side
@@ -117,6 +146,8 @@ def lowest(values: Sequence[Array]) -> Array:
 class Scalar(Critic):
     """One number, the lowest of the members in the target, squared error (TD3, SAC, DDPG)."""
 
+    aliases: ClassVar[tuple[str, ...]] = ("q",)
+
     @property
     def outputs(self) -> int:
         return 1
@@ -131,3 +162,46 @@ class Scalar(Critic):
 
     def loss(self, out: Array, target: Array) -> Array:
         return jnp.mean((self.value(out) - target) ** 2)
+
+
+@final
+@dataclass(frozen=True)
+class Quantiles(Critic):
+    """A distribution of the return as quantiles, the highest of all members' dropped (TQC).
+
+    Kuznetsov et al. 2020: members' quantiles are pooled and sorted, the top `drop` per member left
+    out, and each member's quantiles regressed on the rest by the quantile Huber loss.
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("tqc", "quantile")
+    quantiles: int = setting(25, "Quantiles of each critic.")
+    drop: int = setting(2, "Highest quantiles per critic that the target leaves out.")
+
+    def __post_init__(self) -> None:
+        counts(self, 1, "quantiles")
+        counts(self, 0, "drop")
+        if self.drop >= self.quantiles:
+            raise ValueError(f"drop must be below quantiles, {self.quantiles}, not {self.drop}")
+
+    @property
+    def outputs(self) -> int:
+        return self.quantiles
+
+    def value(self, out: Array) -> Array:
+        return jnp.mean(out, axis=-1)
+
+    def target(self, outs: Sequence[Array], step: Bootstrap) -> Array:
+        """r + γ (z + extra) for the lowest pooled quantiles z, [B, M]."""
+        pooled = jnp.sort(jnp.concatenate(outs, axis=-1), axis=-1)
+        kept = pooled[:, : pooled.shape[-1] - self.drop * len(outs)]
+        extra = jnp.broadcast_to(jnp.asarray(step.extra), step.reward.shape)[:, None]
+        return step.reward[:, None] + step.discount[:, None] * (kept + extra)
+
+    def loss(self, out: Array, target: Array) -> Array:
+        """Σ_i mean_j |τ_i − 1{y_j < z_i}| Huber(y_j − z_i), averaged over the batch."""
+        levels = (jnp.arange(self.quantiles, dtype=out.dtype) + 0.5) / self.quantiles
+        error = target[:, None, :] - out[:, :, None]  # [B, quantiles, M]
+        size = jnp.abs(error)
+        huber = jnp.where(size > 1.0, size - 0.5, 0.5 * error**2)
+        weight = jnp.abs(levels[:, None] - (error < 0.0).astype(out.dtype))
+        return jnp.mean(jnp.sum(jnp.mean(weight * huber, axis=-1), axis=-1))

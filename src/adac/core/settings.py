@@ -288,8 +288,9 @@ def _article(kind: type) -> str:
 
 # Settings younger than runs that were stored: what such a run did without them.
 LATER: dict[str, Any] = {
-    "base.bound_penalty": 0.0, "explorer.score_floor": 0.0, "critic": {"kind": "Scalar"},
-    "n_steps": 1, "explorer.other_particles": False, "learn_after": None,
+    "base.bound_penalty": 0.0, "base.adam_b1": 0.9, "explorer.score_floor": 0.0,
+    "explorer.other_particles": False, "critic": {"kind": "Scalar", "batch_renorm": False},
+    "n_steps": 1, "learn_after": None,
 }  # fmt: skip
 
 
