@@ -11,7 +11,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -24,11 +24,14 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from adac.errors import RunError, UserError
+from adac.runs.files import forget_unfinished, refuse_links, write_whole
 
 FORMAT = "adac-checkpoint-1"
 SEGMENT = 16_384  # rows of the replay buffer in one file
 KEPT = 2  # manifests: the newest, and one to fall back on
-PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+OWN_NAME = re.compile(
+    r"step-[0-9]{12,}\.(json|safetensors)|replay-[0-9]{5,}-[0-9]{12,}\.safetensors"
+)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -74,14 +77,13 @@ class Store:
         try:
             self._save(step, arrays, facts, replay)
         except OSError as error:
-            for left in self.folder.glob("*.tmp"):
-                left.unlink(missing_ok=True)
             raise RunError(
                 f"the checkpoint of step {step} could not be written to {self.folder} "
                 f"({error.strerror or error}): the last good one stays; make room and resume"
             ) from error
 
     def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
+        self._refuse_links()
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self._write(f"step-{step:012d}.safetensors", safetensors.numpy.save(arrays))
         segments = [] if replay is None else [self._segment(*s) for s in _segments(replay)]
@@ -98,12 +100,7 @@ class Store:
         return self._good.get(name) or self._write(name, safetensors.numpy.save({"rows": rows}))
 
     def _write(self, name: str, data: bytes) -> File:
-        beside = self.folder / f"{name}.tmp"
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.folder / name)
+        write_whole(self.folder / name, data)
         return File(name, len(data), zlib.crc32(data))
 
     def _abandon_after(self, step: int) -> None:
@@ -127,15 +124,38 @@ class Store:
             except DamagedError:
                 continue
             needed |= {file.name for file in (body.state, *body.replay)}
-        for path in self.folder.iterdir():
-            if path.suffix in (".json", ".safetensors", ".tmp") and path.name not in needed:
+        self.keep_only(needed)
+        forget_unfinished(self.folder)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Of the files of checkpoints; whatever else a user has put there stays."""
+        self._refuse_links()
+        for path in self._files():
+            if path.name not in names:
                 path.unlink(missing_ok=True)
 
+    def forget_replay(self) -> None:
+        """Keep the weights, which can be evaluated, and not the memory of gigabytes."""
+        self.keep_only([path.name for path in self._files() if path.name.startswith("step-")])
+
+    def _files(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        return [path for path in self.folder.iterdir() if OWN_NAME.fullmatch(path.name)]
+
     def _manifests(self) -> list[Path]:
-        return sorted(self.folder.glob("step-*.json"), key=_step_of, reverse=True)
+        """The newest first."""
+        found = [path for path in self._files() if path.suffix == ".json"]
+        return sorted(found, key=_step_of, reverse=True)
+
+    def _refuse_links(self) -> None:
+        if self.folder.is_symlink():
+            raise UserError(f"{self.folder} is a symbolic link: put the folder itself in its place")
+        refuse_links(self.folder)
 
     def load(self, replay: Ring | None) -> Contents:
         """The newest good checkpoint; fills `replay` in place if there is one."""
+        self._refuse_links()
         manifests = self._manifests()
         if not manifests:
             raise UserError(
@@ -198,8 +218,7 @@ class Store:
 
 
 def _step_of(manifest: Path) -> int:
-    number = manifest.stem.removeprefix("step-")
-    return int(number) if number.isdigit() else -1
+    return int(manifest.stem.removeprefix("step-"))
 
 
 class Manifest(NamedTuple):
@@ -223,8 +242,8 @@ def _read_manifest(path: Path) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"its manifest can not be read: {error}") from None
     for file in (state, *files):
-        if not PLAIN_NAME.match(file.name):
-            raise DamagedError(f"it names a file outside its folder: {file.name!r}")
+        if not isinstance(file.name, str) or not OWN_NAME.fullmatch(file.name):
+            raise DamagedError(f"it names a file that is no checkpoint's: {file.name!r}")
     return manifest
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from adac.errors import RunError
-from adac.runs.files import write_whole
+from adac.runs.files import no_follow, write_whole
 
 EVALUATION_COLUMNS = (
     "step", "mean_return", "std_return", "episodes", "wall_seconds",
@@ -30,7 +30,7 @@ class Table:
         kept.writerows(row for row in read_table(path) if int(row["step"]) <= step)
         try:
             write_whole(path, text.getvalue().encode())  # a kill here must not cost the past
-            self._file = open(path, "a", newline="")  # noqa: SIM115 (lives as long as the run)
+            self._file = open(path, "a", newline="", opener=no_follow)  # noqa: SIM115 (the run's)
         except OSError as error:
             raise RunError(f"{path} could not be written: {error.strerror}") from error
         self._writer = self._writer_to(self._file)

@@ -11,7 +11,7 @@ import numpy as np
 
 from adac.core.settings import LATER, comparable
 from adac.errors import UserError
-from adac.runs.files import write_whole
+from adac.runs.files import refuse_links, write_whole
 
 Config = Mapping[str, Any]
 CONFIG = {
@@ -47,6 +47,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise UserError(f"{folder} is not a run folder: it has no config.json")
+    refuse_links(folder)
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())
         if config["format"] != "adac-run-1":

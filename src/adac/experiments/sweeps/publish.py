@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 from pathlib import Path
 
 from adac.errors import UserError
@@ -35,7 +34,7 @@ def recall(published: Path, trial: Path) -> None:
     trial.mkdir(parents=True, exist_ok=True)
     for name in ("metrics.csv", SNAPSHOTS, *WHOLE):
         if (published / name).is_file():
-            shutil.copyfile(published / name, trial / name)
+            write_whole(trial / name, (published / name).read_bytes())
 
 
 def thin(text: str, rows: int = ROWS) -> str:

@@ -161,7 +161,7 @@ def execute(
         else:
             wall_seconds = _train(trial, folder, notify, saved)
         _write_done(trial, folder, wall_seconds)
-        _forget_replay(folder)
+        Store(folder / "checkpoint").forget_replay()
 
 
 def _train(trial: Trial, folder: Path, notify: Notify, saved: Saved) -> float:
@@ -250,9 +250,3 @@ def _write_done(trial: Trial, folder: Path, wall_seconds: float) -> None:
         "commit": commit(),
     }
     write_whole(folder / DONE, (json.dumps(facts, indent=2) + "\n").encode())
-
-
-def _forget_replay(folder: Path) -> None:
-    """A finished trial keeps its weights for `adac eval`, not its memory of gigabytes."""
-    for path in (folder / "checkpoint").glob("replay-*"):
-        path.unlink(missing_ok=True)
