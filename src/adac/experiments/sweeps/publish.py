@@ -21,7 +21,7 @@ def publish(trial: Path, results: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     metrics = trial / "metrics.csv"
     if metrics.is_file():
-        write_whole(target / "metrics.csv", thin(metrics.read_text()).encode())
+        write_whole(target / "metrics.csv", thin(metrics.read_text("utf-8", "replace")).encode())
     if (trial / SNAPSHOTS).is_file():
         write_whole(target / SNAPSHOTS, (trial / SNAPSHOTS).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere

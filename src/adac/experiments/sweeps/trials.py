@@ -22,7 +22,7 @@ from adac.experiments.analysis.snapshots import snapshots_at
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps.provenance import commit, machine
 from adac.runs.checkpoint import Store
-from adac.runs.csv_table import read_table
+from adac.runs.csv_table import number_in, read_table
 from adac.runs.files import locked, write_whole
 from adac.runs.folder import versions
 from adac.training.learner import Learner
@@ -137,7 +137,7 @@ def read_done(folder: Path) -> dict[str, Any]:
 def last_return(folder: Path) -> float | None:
     """Of the target policy, at the last evaluation."""
     rows = read_table(folder / "evaluations.csv")
-    return float(rows[-1]["mean_return"]) if rows else None
+    return number_in(rows[-1], "mean_return") if rows else None
 
 
 def checkpoint_step(folder: Path) -> int:
