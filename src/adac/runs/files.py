@@ -27,6 +27,29 @@ def no_follow(path: str, flags: int) -> int:
     return os.open(path, flags | _PLAIN, 0o666)
 
 
+class NotPlainError(OSError):
+    """Not a regular file of a size that can be meant."""
+
+
+def read_plain(path: Path, most: int, size: int | None = None) -> bytes:
+    """A regular file of at most `most` bytes, or of exactly `size`; looked at before it is read."""
+    try:
+        file = open(path, "rb", opener=no_follow)  # noqa: SIM115 (closed below)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotPlainError(errno.ELOOP, "it is a symbolic link", str(path)) from None
+        raise
+    with file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            raise NotPlainError(errno.EINVAL, "it is not a regular file", str(path))
+        if facts.st_size > most:
+            raise NotPlainError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+        if size not in (None, facts.st_size):
+            raise NotPlainError(errno.EINVAL, f"it has not the {size:,} bytes written", str(path))
+        return file.read(facts.st_size)
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """All of it or nothing, whenever the power goes; a link in its place is replaced."""
     beside = path.with_name(f".adac-{secrets.token_hex(8)}.tmp")
