@@ -1,10 +1,7 @@
 """Small agents, data and environments that the tests share."""
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -96,16 +93,6 @@ def run(agent: Agent, state: AgentState, batches: list[Batch]) -> AgentState:
         improve = number % agent.base.policy_delay == 0
         state, _ = step(agent, state, batch, number, improve=improve)
     return state
-
-
-@contextlib.contextmanager
-def held_elsewhere(folder: Path) -> Iterator[None]:
-    """The folder's lock, as another process would have it."""
-    import fcntl
-
-    with open(folder / ".lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 # -- comparing states ----------------------------------------------------------------------------

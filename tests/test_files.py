@@ -16,7 +16,7 @@ from adac.runs.checkpoint import Store
 from adac.runs.csv_table import Table
 from adac.runs.files import locked, write_whole
 from adac.training.learner import Learner
-from helpers import held_elsewhere
+from hostile import held_elsewhere
 
 WORDS = "alias ls='ls --color'\n"
 

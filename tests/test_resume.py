@@ -20,7 +20,7 @@ from adac.cli.main import main
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
 from adac.training.learner import Learner
-from helpers import held_elsewhere
+from hostile import held_elsewhere
 
 TINY = {
     "actor_hidden": "16,16",

@@ -25,7 +25,7 @@ from adac.experiments.sweeps.workers import Packer, Parcel, unpack
 from adac.runs.csv_table import read_table
 from adac.runs.files import locked
 from adac.training.train import Schedule
-from helpers import held_elsewhere
+from hostile import held_elsewhere
 
 SMALL = {"actor_hidden": [16], "critic_hidden": [16], "batch_size": 16, "warmup": 100}
 PLAN = Schedule(eval_every=200, eval_episodes=1, checkpoint_every=200, log_every=100)
