@@ -3,9 +3,13 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import tracemalloc
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,31 +129,177 @@ def test_a_damaged_checkpoint_falls_back_to_the_previous(
         Store(tmp_path).load(replay())
 
 
+def forge(folder: Path, change: Callable[[dict[str, Any]], Any], step: int = 1) -> None:
+    """A stranger's manifest, with the right checksum."""
+    path = folder / f"step-{step:012d}.json"
+    body = json.loads(path.read_text())["body"]
+    body = change(body) or body
+    text = json.dumps(body, sort_keys=True)
+    path.write_text(json.dumps({"body": body, "crc": zlib.crc32(text.encode())}))
+
+
+def named(file: Path) -> list[Any]:
+    data = file.read_bytes()
+    return [file.name, len(data), zlib.crc32(data)]
+
+
 def test_a_manifest_from_a_stranger_can_not_reach_outside_its_folder(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(safetensors.numpy.save(state(1)))
     inside = tmp_path / "checkpoint"
     Store(inside).save(1, state(1), {}, None)
-    path = next(inside.glob("*.json"))
-    body = json.loads(path.read_text())["body"]
-    body["state"][0] = "../secret"
-    text = json.dumps(body, sort_keys=True)
-    path.write_text(json.dumps({"body": body, "crc": checkpoint.zlib.crc32(text.encode())}))
-    with pytest.raises(UserError, match="outside its folder"):
+    forge(inside, lambda body: body["state"].__setitem__(0, "../secret"))
+    with pytest.raises(UserError, match="no checkpoint's"):
         Store(inside).load(None)
 
 
 def test_a_pickle_in_place_of_the_arrays_is_refused(tmp_path: Path) -> None:
     Store(tmp_path).save(1, state(1), {}, None)
     evil = b"cos\nsystem\n(S'touch " + str(tmp_path / "pwned").encode() + b"'\ntR."
-    path = next(tmp_path.glob("*.json"))
-    body = json.loads(path.read_text())["body"]
-    (tmp_path / body["state"][0]).write_bytes(evil)
-    body["state"][1:] = [len(evil), checkpoint.zlib.crc32(evil)]
-    text = json.dumps(body, sort_keys=True)
-    path.write_text(json.dumps({"body": body, "crc": checkpoint.zlib.crc32(text.encode())}))
+    path = next(tmp_path.glob("*.safetensors"))
+    path.write_bytes(evil)
+    forge(tmp_path, lambda body: body.update(state=named(path)))
     with pytest.raises(UserError, match="not safetensors"):
         Store(tmp_path).load(None)
     assert not (tmp_path / "pwned").exists()
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a list": lambda body: [body],
+    "nothing": lambda body: {"format": body["format"]},
+    "state of numbers": lambda body: body.update(state=[1, 2, 3]),
+    "state of one": lambda body: body.update(state=[body["state"][0]]),
+    "state that is null": lambda body: body.update(state=None),
+    "negative step": lambda body: body.update(step=-5),
+    "fractional step": lambda body: body.update(step=1.5),
+    "another step": lambda body: body.update(step=7),
+    "facts that are a list": lambda body: body.update(facts=[]),
+    "replay that is a number": lambda body: body.update(replay=5),
+    "size in words": lambda body: body["state"].__setitem__(1, "many"),
+    "size of true": lambda body: body["state"].__setitem__(1, True),
+    "more inserted than stored": lambda body: body.update(inserted=100),
+    "less inserted than stored": lambda body: body.update(inserted=3),
+    "negative inserted": lambda body: body.update(inserted=-1),
+    "no replay": lambda body: body.update(replay=[]),
+    "inserted unsaid": lambda body: body.update(inserted=None),
+    "a segment twice": lambda body: body["replay"].append(body["replay"][0]),
+    "the state as a segment": lambda body: body.update(replay=[body["state"]]),
+    "a segment as the state": lambda body: body["state"].__setitem__(0, body["replay"][0][0]),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_manifest_is_passed_over_for_the_previous_one(tmp_path: Path, how: str) -> None:
+    buffer, store = replay(inserted=10), Store(tmp_path)
+    store.save(1, state(1), {}, buffer)
+    fill(buffer, 10)
+    store.save(2, state(2), {}, buffer)
+    forge(tmp_path, FORGED[how], step=2)
+    loaded = replay()
+    contents = Store(tmp_path).load(loaded)
+    assert (contents.step, loaded.inserted) == (1, 10)
+    assert "step-000000000002.json is damaged" in contents.warnings[0]
+
+
+def test_a_nesting_bomb_does_not_stop_the_fallback(tmp_path: Path) -> None:
+    for step in (1, 2):
+        Store(tmp_path).save(step, state(step), {}, None)
+    (tmp_path / "step-000000000002.json").write_text('{"body": ' + "[" * 100_000)
+    assert Store(tmp_path).load(None).step == 1
+
+
+def test_transitions_that_are_not_finite_are_not_learned_from(tmp_path: Path) -> None:
+    Store(tmp_path).save(1, state(1), {}, replay(inserted=10))
+    path = next(tmp_path.glob("replay-*"))
+    path.write_bytes(safetensors.numpy.save({"rows": np.full((10, 8), np.nan, np.float32)}))
+    forge(tmp_path, lambda body: body.update(replay=[named(path)]))
+    with pytest.raises(UserError, match="not finite"):
+        Store(tmp_path).load(replay())
+
+
+@pytest.mark.parametrize("what", ["step-*2.json", "step-*2.safetensors"])
+@pytest.mark.parametrize("how", ["pipe", "sparse", "folder"])
+def test_files_are_looked_at_before_they_are_read(tmp_path: Path, what: str, how: str) -> None:
+    for step in (1, 2):
+        Store(tmp_path).save(step, state(step), {}, None)
+    path = next(tmp_path.glob(what))
+    if how == "sparse":
+        os.truncate(path, 2**40)  # 64 kB on the disk, and more than all memory to read
+    else:
+        path.unlink()
+        os.mkfifo(path) if how == "pipe" else path.mkdir()
+    assert Store(tmp_path).load(None).step == 1
+
+
+def test_a_size_that_a_manifest_claims_is_bounded(tmp_path: Path) -> None:
+    for step in (1, 2):
+        Store(tmp_path).save(step, state(step), {}, None)
+    os.truncate(next(tmp_path.glob("step-*2.safetensors")), 2**40)
+    forge(tmp_path, lambda body: body["state"].__setitem__(1, 2**40), step=2)
+    assert Store(tmp_path).load(None).step == 1
+    with pytest.raises(UserError, match="more than 10 bytes"):
+        Store(tmp_path).load(None, state_bytes=10)
+
+
+def test_what_can_not_be_read_now_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going back would have the next save delete a newer checkpoint that is good."""
+    for step in (1, 2):
+        Store(tmp_path).save(step, state(step), {}, None)
+    real = os.open
+
+    def denied(path: Any, *rest: Any) -> int:
+        if str(path).endswith("2.safetensors"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *rest)
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(RunError, match=r"2\.safetensors can not be read \(Permission denied\)"):
+        Store(tmp_path).load(None)
+    monkeypatch.undo()
+    assert Store(tmp_path).load(None).step == 2
+
+
+def rename(folder: Path) -> None:
+    folder.rename(folder.with_name("best"))
+
+
+def lose_a_full_segment(folder: Path) -> None:
+    sorted(folder.glob("replay-*"))[0].unlink()
+
+
+def cut_a_full_segment(folder: Path) -> None:
+    os.truncate(sorted(folder.glob("replay-*"))[0], 20)
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, rename, lose_a_full_segment, cut_a_full_segment])
+def test_a_segment_written_once_is_not_believed_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Callable[[Path], Any]
+) -> None:
+    monkeypatch.setattr(checkpoint, "SEGMENT", 10)
+    folder, buffer = tmp_path / "x", replay(inserted=25)
+    store = Store(folder)
+    store.save(1, state(1), {}, buffer)
+    lose(folder)
+    fill(buffer, 3)
+    store.save(2, state(2), {}, buffer)
+    loaded = replay()
+    assert Store(folder).load(loaded).step == 2
+    np.testing.assert_array_equal(loaded.rows[:28], buffer.rows[:28])
+
+
+def test_a_store_knows_the_checkpoints_of_others(tmp_path: Path) -> None:
+    mine, other = Store(tmp_path), Store(tmp_path)
+    assert not mine.holds_another()
+    mine.save(1, state(1), {}, None)
+    assert not mine.holds_another()
+    assert other.holds_another()
+    other.load(None)
+    assert not other.holds_another()
+    mine.save(2, state(2), {}, None)
+    assert other.holds_another()
+    other.save(2, state(3), {}, None)
+    assert mine.holds_another()
 
 
 @pytest.mark.parametrize("moment", range(4))
@@ -172,7 +322,7 @@ def test_a_write_that_fails_leaves_the_last_good_checkpoint(
     with pytest.raises(RunError, match="No space left"):
         store.save(2, state(2), {}, buffer)
     monkeypatch.undo()
-    assert not list(tmp_path.glob("*.tmp"))
+    assert not list(tmp_path.glob(".adac-*"))
     assert Store(tmp_path).load(replay()).step == (2 if moment == 3 else 1)
     store.save(3, state(3), {}, buffer)
     assert Store(tmp_path).load(replay()).step == 3

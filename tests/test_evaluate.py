@@ -77,7 +77,9 @@ def test_side_by_side_asks_the_policy_less_and_plays_no_episode_more() -> None:
 
 
 def test_a_non_finite_reward_is_told_from_any_lane() -> None:
-    with pytest.raises(RunError, match="Walk-v9 gave a non-finite"):
+    with pytest.raises(
+        RunError, match=r"Walk-v9 gave the reward nan at step 1 of an evaluation's episode 2"
+    ):
         evaluate(turn_back, [Walk(), Walk(bad=np.nan)], 2, seed=0, name="Walk-v9")
 
 

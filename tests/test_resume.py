@@ -19,8 +19,8 @@ import adac
 from adac.cli.main import main
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
-from adac.runs.files import locked
 from adac.training.learner import Learner
+from hostile import held_elsewhere
 
 TINY = {
     "actor_hidden": "16,16",
@@ -244,7 +244,7 @@ def test_two_processes_never_write_one_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Learner("Pendulum-v1", "td3", overrides=TINY).learn(5, out=tmp_path)
-    with locked(tmp_path):
+    with held_elsewhere(tmp_path):
         assert cli("resume", tmp_path, "--steps", "10") != 0
     assert "another process is at the run" in capsys.readouterr().err
 

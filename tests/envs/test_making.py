@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -115,9 +116,10 @@ def test_a_module_that_does_not_exist() -> None:
     assert "nowhere" in failure("nowhere:Task-v0")
 
 
-def test_any_other_failure_passes_through() -> None:
-    with pytest.raises(TypeError, match="no_such_setting"):
+def test_any_other_failure_is_a_sentence_with_its_cause() -> None:
+    with pytest.raises(UserError, match=r"can not be made with .*no_such_setting") as raised:
         envs.make("Hopper-v4", no_such_setting=1)
+    assert isinstance(raised.value.__cause__, TypeError)
 
 
 def test_ids_with_a_module_and_settings_reach_gymnasium() -> None:
@@ -183,3 +185,24 @@ def test_no_frames_without_a_render_mode() -> None:
         env = envs.make(task_id).unwrapped
         env.reset(seed=0)
         assert env.render() is None
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"xml_file": "/etc/shadow"},
+        {"xml_file": "../../secret.xml"},
+        {"xml_file": "~/model.xml"},
+        {"options": {"models": ["a.xml", "..\\\\b.xml"]}},
+        {"./x": 1, "options": {"./x": 1}},
+    ],
+)
+def test_a_folder_does_not_choose_files_for_a_simulator(kwargs: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"run makes its task with .*env_kwargs="):
+        envs.require_no_paths(kwargs, Path("run"))
+    envs.require_no_paths({"xml_file": "hopper.xml", "g": 3.0, "mode": "easy"}, Path("run"))
+
+
+def test_what_a_task_s_constructor_raises_is_one_sentence() -> None:
+    with pytest.raises(UserError, match="Hopper-v5 can not be made with"):
+        envs.make("Hopper-v5", xml_file="/nothing/here.xml")

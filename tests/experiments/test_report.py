@@ -121,6 +121,15 @@ def test_a_strangers_folder_can_not_inject(tmp_path: Path) -> None:
     assert data_of(page)["labels"] == [EVIL]
 
 
+def test_a_label_that_is_no_text_does_not_empty_the_page(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", [1.0, 2.0, 3.0], label="odd \ud800 label")
+    page = tmp_path / "report.html"
+    page.write_text("the page of yesterday")
+    write_report(tmp_path, page, "odd \udfff title")
+    assert data_of(page.read_text("utf-8"))["labels"] == ["odd \ud800 label"]
+    assert "odd \\udfff title" in page.read_text("utf-8")
+
+
 def test_only_html_is_written(trials: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"written as \.html"):
         write_report(trials, tmp_path / "report.pdf")

@@ -59,7 +59,7 @@ def test_only_some_of_a_suite() -> None:
 def test_seeds() -> None:
     assert parse_seeds("3") == (0, 1, 2)
     assert parse_seeds("4,7-9,4") == (4, 7, 8, 9)
-    for bad in ("", "x", "1;2", "0", "5-3"):
+    for bad in ("", "x", "1;2", "0", "5-3", "1000000000000", "0-1000000000000"):
         with pytest.raises(UserError, match="seed"):
             parse_seeds(bad)
 
@@ -108,6 +108,7 @@ def test_a_toml_file_is_tasks_times_agents_and_variants_times_seeds(tmp_path: Pa
         (('"td3"', '"td4"'), "no agent 'td4'"),
         (("tasks =", "tasks"), "is not TOML"),
         (('label = "K = 8"', ""), "a variant has no 'label'"),
+        (("tasks =", "tasks = " + "[" * 100_000), "is not TOML"),
     ],
 )
 def test_a_bad_toml_file_is_one_sentence(

@@ -25,6 +25,7 @@ from adac.experiments.sweeps.workers import Packer, Parcel, unpack
 from adac.runs.csv_table import read_table
 from adac.runs.files import locked
 from adac.training.train import Schedule
+from hostile import held_elsewhere
 
 SMALL = {"actor_hidden": [16], "critic_hidden": [16], "batch_size": 16, "warmup": 100}
 PLAN = Schedule(eval_every=200, eval_episodes=1, checkpoint_every=200, log_every=100)
@@ -39,7 +40,7 @@ SHORT, LONG, BROKEN = small(300), small(6_000, seed=1), small(300, task="NoSuchT
 DRIVER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from test_sweep import BROKEN, LONG, SHORT
 from adac.experiments.sweeps.sweep import Options, run
 folder, share = Path(sys.argv[2]), sys.argv[3] == "share"
@@ -166,7 +167,7 @@ def test_the_identity_is_the_configuration_that_results_depend_on() -> None:
 
 def test_a_folder_has_one_process_at_a_time(tmp_path: Path) -> None:
     with (
-        locked(tmp_path),
+        held_elsewhere(tmp_path),
         pytest.raises(RunError, match="another process"),
         locked(tmp_path, patience=0.0),
     ):
@@ -182,17 +183,19 @@ def fill(folder: Path, files: dict[str, str]) -> None:
 def test_parcels_hold_what_changed_and_mirror_the_checkpoint(tmp_path: Path) -> None:
     away, here = tmp_path / "away", tmp_path / "here"
     here.mkdir()
-    fill(away, {"config.json": "{}", "checkpoint/step-1.json": "1", "checkpoint/a": "x"})
-    fill(away, {".lock": "1", "checkpoint/b.tmp": ""})
+    first, second = (f"checkpoint/step-{n:012d}.json" for n in (1, 2))
+    fill(away, {"config.json": "{}", first: "1", "checkpoint/a": "x"})
+    fill(away, {".lock": "1", "checkpoint/.adac-0123456789abcdef.tmp": ""})
     packer = Packer(away)
     unpack(packer.parcel(), here)
-    fill(away, {"checkpoint/step-2.json": "2"})
-    (away / "checkpoint/step-1.json").unlink()
+    fill(away, {second: "2"})
+    (away / first).unlink()
     parcel = packer.parcel()
-    assert list(parcel.files) == ["checkpoint/step-2.json"]
+    assert list(parcel.files) == [second]
+    fill(here, {"checkpoint/notes.json": "of the user"})
     unpack(parcel, here)
     names = sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file())
-    assert names == ["checkpoint/a", "checkpoint/step-2.json", "config.json"]
+    assert names == ["checkpoint/a", "checkpoint/notes.json", second, "config.json"]
     with pytest.raises(RunError, match="outside"):
         unpack(Parcel({"../x": b""}, ()), here)
 

@@ -145,12 +145,13 @@ def resume(
 
 def _reached(folder: Path, step: int, goal: float | None) -> bool:
     """Whether the run ended because an evaluation returned as much as it was to."""
-    from adac.runs.csv_table import read_table
+    from adac.runs.csv_table import number_in, read_table
 
-    if goal is None:
-        return False
     last = (read_table(folder / "evaluations.csv") or [{}])[-1]
-    return last.get("step") == str(step) and float(last["mean_return"]) >= goal
+    reached = number_in(last, "mean_return")
+    if goal is None or reached is None:
+        return False
+    return last["step"] == str(step) and reached >= goal
 
 
 class _Stop:

@@ -1,6 +1,13 @@
 """The nineteen tasks of the paper, registered with Gymnasium on import."""
 
-from adac.envs.make import Description, describe, import_module_of, make, require_imported
+from adac.envs.make import (
+    Description,
+    describe,
+    import_module_of,
+    make,
+    require_imported,
+    require_no_paths,
+)
 from adac.envs.suite import EXTRAS, SUITE, Task, register
 
 __all__ = [
@@ -13,4 +20,5 @@ __all__ = [
     "make",
     "register",
     "require_imported",
+    "require_no_paths",
 ]

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,12 @@ def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
             raise UserError(
                 f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
             ) from failure
-        raise
+        raise UserError(f"{task_id} can not be made: {_one_line(failure)}") from failure
+    except Exception as failure:  # a task's constructor may raise anything
+        raise UserError(
+            f"{task_id} can not be made{_with(kwargs)}: {type(failure).__name__}: "
+            f"{_one_line(failure)}"
+        ) from failure
 
 
 class Description(NamedTuple):
@@ -108,6 +114,29 @@ def require_imported(task_id: str, folder: Path) -> None:
         )
 
 
+def require_no_paths(kwargs: Mapping[str, Any], folder: Path) -> None:
+    """Nor does a folder choose which files of this machine a simulator opens."""
+    for name, value in kwargs.items():
+        if any(_path_like(text) for text in _texts(value)):
+            raise UserError(
+                f"{folder} makes its task with {name}={value!r}, which names a file, and the word "
+                "of a folder is not enough for that: say it yourself, "
+                f"Learner.load(folder, env_kwargs={dict(kwargs)!r})"
+            )
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [text for pair in value.items() for one in pair for text in _texts(one)]
+    if isinstance(value, list | tuple):
+        return [text for one in value for text in _texts(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def _path_like(text: str) -> bool:
+    return "/" in text or "\\" in text or text.startswith(("~", "."))
+
+
 def _has_display() -> bool:
     if sys.platform in ("win32", "darwin"):
         return True
@@ -146,6 +175,11 @@ def _not_importable(task_id: str, failure: Exception) -> UserError:
         if module == named or module.lower() in str(failure).lower():
             return missing_extra(task_id, _EXTRA_OF[module])
     return UserError(f"{task_id} can not be loaded: {_one_line(failure)}")
+
+
+def _with(kwargs: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in kwargs.items() if name != "render_mode"}
+    return f" with {given}" if given else ""
 
 
 def _one_line(failure: Exception) -> str:

@@ -7,14 +7,14 @@ written again, so saving costs what was collected since, and at most one segment
 Nothing in here can run code; a file that does not match its manifest is refused.
 """
 
-import json
+import contextlib
 import os
-import re
+import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,17 +24,23 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from adac.errors import RunError, UserError
+from adac.runs.files import forget_unfinished, refuse_links, write_whole
+from adac.runs.manifest import (
+    OWN_NAME,
+    DamagedError,
+    File,
+    Manifest,
+    read_manifest,
+    read_part,
+    step_of,
+)
 
-FORMAT = "adac-checkpoint-1"
 SEGMENT = 16_384  # rows of the replay buffer in one file
 KEPT = 2  # manifests: the newest, and one to fall back on
-PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+HEADER = 2**20  # bytes of a safetensors file that are no numbers, at most
+STATE_BYTES = 2**32  # of a state, unless the reader knows better
 
 Arrays = dict[str, NDArray[Any]]
-
-
-class DamagedError(Exception):
-    """A manifest or one of its files is not what was written."""
 
 
 class Ring(Protocol):
@@ -47,12 +53,6 @@ class Ring(Protocol):
     def capacity(self) -> int: ...
 
     def __len__(self) -> int: ...
-
-
-class File(NamedTuple):
-    name: str
-    size: int
-    crc: int
 
 
 @dataclass
@@ -69,52 +69,70 @@ class Store:
     def __init__(self, folder: Path):
         self.folder = folder
         self._good: dict[str, File] = {}  # segments that a manifest of this folder vouches for
+        self._seen: set[tuple[str, int, int]] = set()  # manifests that this store read or wrote
 
     def save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
         try:
             self._save(step, arrays, facts, replay)
         except OSError as error:
-            for left in self.folder.glob("*.tmp"):
-                left.unlink(missing_ok=True)
             raise RunError(
                 f"the checkpoint of step {step} could not be written to {self.folder} "
                 f"({error.strerror or error}): the last good one stays; make room and resume"
             ) from error
 
     def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
+        self._refuse_links()
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self._write(f"step-{step:012d}.safetensors", safetensors.numpy.save(arrays))
         segments = [] if replay is None else [self._segment(*s) for s in _segments(replay)]
         self._good = {file.name: file for file in segments}
-        body = {"format": FORMAT, "step": step, "facts": facts, "state": state, "replay": segments}
-        text = json.dumps(body, sort_keys=True)
-        whole = {"body": body, "crc": zlib.crc32(text.encode())}
-        self._write(f"step-{step:012d}.json", json.dumps(whole, sort_keys=True).encode())
+        inserted = None if replay is None else replay.inserted
+        manifest = Manifest(step, facts, state, segments, inserted)
+        self._write(f"step-{step:012d}.json", manifest.encode())
         _sync_folder(self.folder)
         self._abandon_after(step)
         self._clean()
+        self._seen = self._signatures()
 
     def _segment(self, name: str, rows: NDArray[np.float32]) -> File:
-        return self._good.get(name) or self._write(name, safetensors.numpy.save({"rows": rows}))
+        known = self._good.get(name)
+        if known is not None and self._is_there(known):
+            return known
+        return self._write(name, safetensors.numpy.save({"rows": rows}))
+
+    def _is_there(self, file: File) -> bool:
+        """Folders are emptied, renamed and moved under a run; a file written once may be gone."""
+        try:
+            facts = (self.folder / file.name).lstat()
+        except OSError:
+            return False
+        return stat.S_ISREG(facts.st_mode) and facts.st_size == file.size
 
     def _write(self, name: str, data: bytes) -> File:
-        beside = self.folder / f"{name}.tmp"
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.folder / name)
+        write_whole(self.folder / name, data)
         return File(name, len(data), zlib.crc32(data))
 
     def _abandon_after(self, step: int) -> None:
         """Who saves at an earlier step than the folder has seen means that one from now on."""
         for path in self._manifests():
-            if _step_of(path) > step:
+            if step_of(path) > step:
                 path.unlink(missing_ok=True)
 
     def last_step(self) -> int | None:
         """Of the newest checkpoint, judged by the names alone."""
-        return max((_step_of(path) for path in self._manifests()), default=None)
+        return max((step_of(path) for path in self._manifests()), default=None)
+
+    def holds_another(self) -> bool:
+        """Whether a checkpoint is there that this store neither read nor wrote."""
+        return not self._signatures() <= self._seen
+
+    def _signatures(self) -> set[tuple[str, int, int]]:
+        found = set()
+        for path in self._manifests():
+            with contextlib.suppress(FileNotFoundError):
+                facts = path.lstat()
+                found.add((path.name, facts.st_ino, facts.st_mtime_ns))
+        return found
 
     def _clean(self) -> None:
         """Delete what no kept manifest names; never what a good one needs."""
@@ -123,19 +141,47 @@ class Store:
         for path in manifests[:KEPT]:
             needed.add(path.name)
             try:
-                body = _read_manifest(path)
-            except DamagedError:
+                body = read_manifest(path)
+            except (DamagedError, RunError):
                 continue
             needed |= {file.name for file in (body.state, *body.replay)}
-        for path in self.folder.iterdir():
-            if path.suffix in (".json", ".safetensors", ".tmp") and path.name not in needed:
+        self.keep_only(needed)
+        forget_unfinished(self.folder)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Of the files of checkpoints; whatever else a user has put there stays."""
+        self._refuse_links()
+        # Manifests first: one whose files are gone would look damaged after a kill.
+        for path in sorted(self._files(), key=lambda path: path.suffix != ".json"):
+            if path.name not in names:
                 path.unlink(missing_ok=True)
 
-    def _manifests(self) -> list[Path]:
-        return sorted(self.folder.glob("step-*.json"), key=_step_of, reverse=True)
+    def forget_replay(self) -> None:
+        """Keep the weights, which can be evaluated, and not the memory of gigabytes."""
+        self.keep_only([path.name for path in self._files() if path.name.startswith("step-")])
 
-    def load(self, replay: Ring | None) -> Contents:
-        """The newest good checkpoint; fills `replay` in place if there is one."""
+    def _files(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        found = (path for path in self.folder.iterdir() if OWN_NAME.fullmatch(path.name))
+        return [path for path in found if not path.is_dir()]
+
+    def _manifests(self) -> list[Path]:
+        """The newest first."""
+        found = [path for path in self._files() if path.suffix == ".json"]
+        return sorted(found, key=step_of, reverse=True)
+
+    def _refuse_links(self) -> None:
+        if self.folder.is_symlink():
+            raise UserError(f"{self.folder} is a symbolic link: put the folder itself in its place")
+        refuse_links(self.folder)
+
+    def load(self, replay: Ring | None, state_bytes: int = STATE_BYTES) -> Contents:
+        """The newest good checkpoint; fills `replay` in place if there is one.
+
+        A state of more than `state_bytes` is not read: its writer is not the one who reads it.
+        """
+        self._refuse_links()
         manifests = self._manifests()
         if not manifests:
             raise UserError(
@@ -145,10 +191,11 @@ class Store:
         warnings: list[str] = []
         for path in manifests:
             try:
-                contents = self._load(path, replay)
+                contents = self._load(path, replay, state_bytes)
             except DamagedError as damage:
                 warnings.append(f"the checkpoint {path.name} is damaged ({damage})")
                 continue
+            self._seen = self._signatures()
             if warnings:
                 warnings.append(f"using the previous good one, of step {contents.step}")
             contents.warnings = warnings
@@ -160,21 +207,20 @@ class Store:
             )
         raise UserError(f"no checkpoint in {self.folder} can be used: {'; '.join(warnings)}")
 
-    def _load(self, path: Path, replay: Ring | None) -> Contents:
-        body = _read_manifest(path)
-        arrays = _tensors(self._read(body.state))
+    def _load(self, path: Path, replay: Ring | None, state_bytes: int) -> Contents:
+        manifest = read_manifest(path)
+        arrays = _tensors(self._read(manifest.state, state_bytes))
         if replay is not None:
-            self._fill(replay, body)
-        return Contents(body.step, arrays, body.facts, [])
+            self._fill(replay, manifest)
+        return Contents(manifest.step, arrays, manifest.facts, [])
 
-    def _fill(self, replay: Ring, body: "Manifest") -> None:
-        row = 0
-        for file in body.replay:
-            rows = _tensors(self._read(file)).get("rows")
-            fits = rows is not None and rows.ndim == 2 and rows.dtype == np.float32
-            if rows is None or not fits:
+    def _fill(self, replay: Ring, manifest: Manifest) -> None:
+        row, width = 0, replay.rows.shape[1]
+        for file in manifest.replay:
+            rows = _tensors(self._read(file, SEGMENT * max(width, 2**12) * 4 + HEADER)).get("rows")
+            if rows is None or rows.ndim != 2 or rows.dtype != np.float32:
                 raise DamagedError(f"{file.name} does not hold transitions")
-            if rows.shape[1] != replay.rows.shape[1]:
+            if rows.shape[1] != width:
                 raise UserError(
                     f"{self.folder} holds transitions of another size: observations and actions "
                     "of this environment are not those that the run was trained on"
@@ -183,55 +229,26 @@ class Store:
                 raise UserError(
                     f"{self.folder} holds more transitions than this agent's replay_size"
                 )
+            if not np.isfinite(rows).all():
+                raise DamagedError(f"{file.name} holds numbers that are not finite")
             replay.rows[row : row + len(rows)] = rows
             row += len(rows)
-        self._good = {file.name: file for file in body.replay}
+        if manifest.inserted is None or row != min(manifest.inserted, replay.capacity):
+            raise DamagedError(f"it has {row} of {manifest.inserted} transitions")
+        replay.inserted = manifest.inserted
+        self._good = {file.name: file for file in manifest.replay}
 
-    def _read(self, file: File) -> bytes:
-        try:
-            data = (self.folder / file.name).read_bytes()
-        except OSError as error:
-            raise DamagedError(f"{file.name}: {error.strerror}") from None
-        if len(data) != file.size or zlib.crc32(data) != file.crc:
+    def _read(self, file: File, most: int) -> bytes:
+        data = read_part(self.folder / file.name, most, file.size)
+        if zlib.crc32(data) != file.crc:
             raise DamagedError(f"{file.name} is not what was written")
         return data
-
-
-def _step_of(manifest: Path) -> int:
-    number = manifest.stem.removeprefix("step-")
-    return int(number) if number.isdigit() else -1
-
-
-class Manifest(NamedTuple):
-    step: int
-    facts: dict[str, Any]
-    state: File
-    replay: list[File]
-
-
-def _read_manifest(path: Path) -> Manifest:
-    try:
-        whole = json.loads(path.read_bytes())
-        body = whole["body"]
-        if zlib.crc32(json.dumps(body, sort_keys=True).encode()) != whole["crc"]:
-            raise DamagedError("its manifest is not what was written")
-        if body["format"] != FORMAT:
-            raise DamagedError(f"its format is {body['format']!r}, this version reads {FORMAT}")
-        files = [File(str(name), int(size), int(crc)) for name, size, crc in body["replay"]]
-        state = File(*body["state"])
-        manifest = Manifest(int(body["step"]), dict(body["facts"]), state, files)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"its manifest can not be read: {error}") from None
-    for file in (state, *files):
-        if not PLAIN_NAME.match(file.name):
-            raise DamagedError(f"it names a file outside its folder: {file.name!r}")
-    return manifest
 
 
 def _tensors(data: bytes) -> Arrays:
     try:
         return dict(safetensors.numpy.load(data))
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
         raise DamagedError(f"not safetensors: {error}") from None
 
 

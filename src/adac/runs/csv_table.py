@@ -1,15 +1,17 @@
-"""CSV files that survive a kill and a resume."""
+"""CSV files that survive a kill, a resume and a damaged line."""
 
 import contextlib
 import csv
 import io
 import os
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from adac.errors import RunError
-from adac.runs.files import write_whole
+from adac.runs.files import NotPlainError, no_follow, read_plain, write_whole
 
 EVALUATION_COLUMNS = (
     "step", "mean_return", "std_return", "episodes", "wall_seconds",
@@ -17,20 +19,30 @@ EVALUATION_COLUMNS = (
 )  # fmt: skip
 
 GAP_COLUMNS = ("episode_bonus_gap", "episode_bonus_mu", "episode_bonus_pi")
+MOST_BYTES = 2**30
+_STEP = re.compile(r"[0-9]{1,18}")
+
+Row = dict[str, str]
 
 
 class Table:
     """A CSV file with fixed columns; rows after `step` are dropped when a run is resumed."""
 
     def __init__(self, path: Path, columns: Sequence[str], step: int):
-        self.path, self.columns = path, list(columns)
+        past = _parse(path, columns)
+        unknown = [name for name in past.columns if name not in columns]  # of another version
+        self.path, self.columns = path, [*columns, *unknown]
+        if past.passed_over:
+            warnings.warn(
+                f"{path} was damaged: {past.passed_over} of its lines are passed over", stacklevel=3
+            )
         text = io.StringIO(newline="")
         kept = self._writer_to(text)
         kept.writeheader()
-        kept.writerows(row for row in read_table(path) if int(row["step"]) <= step)
+        kept.writerows(row for row in past.rows if int(row["step"]) <= step)
         try:
             write_whole(path, text.getvalue().encode())  # a kill here must not cost the past
-            self._file = open(path, "a", newline="")  # noqa: SIM115 (lives as long as the run)
+            self._file = open(path, "a", newline="", encoding="utf-8", opener=no_follow)  # noqa: SIM115
         except OSError as error:
             raise RunError(f"{path} could not be written: {error.strerror}") from error
         self._writer = self._writer_to(self._file)
@@ -46,22 +58,70 @@ class Table:
             raise RunError(f"{self.path} could not be written: {error.strerror}") from error
 
     def sync(self) -> None:
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise RunError(f"{self.path} could not be written: {error.strerror}") from error
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._file.close()
 
 
-def read_table(path: Path) -> list[dict[str, str]]:
-    """The complete rows of a CSV file; a line cut off by a kill is passed over."""
-    if not path.is_file():
+def read_table(path: Path) -> list[Row]:
+    """The complete rows of a CSV file; a line cut off by a kill is passed over, as is damage."""
+    return _parse(path, ()).rows
+
+
+def number_in(row: Mapping[str, str], name: str) -> float | None:
+    """A cell's number, if there is one."""
+    try:
+        return float(row[name])
+    except (KeyError, ValueError):
+        return None
+
+
+class _Parsed(NamedTuple):
+    columns: list[str]
+    rows: list[Row]
+    passed_over: int  # lines that are no rows, but for a last one that a kill cut off
+
+
+def _parse(path: Path, expected: Sequence[str]) -> _Parsed:
+    """Line by line, so that a stray quotation mark does not swallow those that follow."""
+    try:
+        text = read_plain(path, MOST_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        return _Parsed([], [], 0)
+    except NotPlainError as error:
+        raise RunError(f"{path} can not be read: {error.strerror}") from None
+    first, *lines = text.split("\n")
+    columns = _columns(_cells(first), expected)
+    if "step" not in columns:
+        return _Parsed([], [], len(lines) if any(lines) else 0)
+    found = [_row(columns, line) for line in lines[:-1]]  # what no newline ends was cut off
+    return _Parsed(columns, [row for row in found if row is not None], found.count(None))
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line.removesuffix("\r")]), [])
+    except csv.Error:
         return []
-    with open(path, newline="") as file:
-        reader = csv.DictReader(file)
-        width = len(reader.fieldnames or ())
-        return [
-            row
-            for row in reader
-            if len(row) == width and None not in row.values() and row["step"].isdigit()
-        ]
+
+
+def _columns(header: list[str], expected: Sequence[str]) -> list[str]:
+    """The header; where one name, or that of the steps, is not what was written, it is damaged."""
+    if len(header) == len(expected):
+        differing = [a for a, b in zip(header, expected, strict=True) if a != b]
+        if len(differing) == 1 or "step" not in header:
+            return list(expected)
+    return header if len(set(header)) == len(header) else []
+
+
+def _row(columns: list[str], line: str) -> Row | None:
+    cells = _cells(line)
+    if len(cells) != len(columns):
+        return None
+    row = dict(zip(columns, cells, strict=True))
+    return row if _STEP.fullmatch(row["step"]) else None

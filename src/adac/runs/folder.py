@@ -11,12 +11,19 @@ import numpy as np
 
 from adac.core.settings import LATER, comparable
 from adac.errors import UserError
-from adac.runs.files import write_whole
+from adac.runs.files import read_plain, refuse_links, write_whole
 
 Config = Mapping[str, Any]
-CONFIG = {
+CONFIG: dict[str, type | tuple[type, ...]] = {
     "env": str, "agent": dict, "agent_name": str, "seed": int, "num_envs": int, "env_kwargs": dict,
 }  # fmt: skip
+PLAN: dict[str, type | tuple[type, ...]] = {
+    "steps": int, "horizon": int, "eval_every": int, "eval_episodes": int, "checkpoint_every": int,
+    "log_every": int, "stop_return": (int, float), "label": str, "env_object": bool,
+}  # fmt: skip
+MOST_BYTES = 2**24  # of config.json
+# What a run's bits depend on: each checkpoint carries a copy, under its checksum.
+ESSENCE = ("env", "env_kwargs", "agent", "seed", "num_envs")
 
 
 def versions() -> dict[str, str]:
@@ -45,18 +52,48 @@ def _number(value: Any) -> Any:
 
 def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
-    if not path.is_file():
-        raise UserError(f"{folder} is not a run folder: it has no config.json")
+    refuse_links(folder)
     try:
-        config: dict[str, Any] = json.loads(path.read_bytes())
+        config: dict[str, Any] = json.loads(read_plain(path, MOST_BYTES))
         if config["format"] != "adac-run-1":
             raise UserError(f"{path} has the format {config['format']!r}, not adac-run-1")
-        for name, kind in CONFIG.items():
-            if not isinstance(config[name], kind):
-                raise ValueError(f"its {name} is {config[name]!r}")
-    except (ValueError, KeyError, TypeError) as error:
+        planned = {name: kind for name, kind in PLAN.items() if config.get(name) is not None}
+        for name, kind in (CONFIG | planned).items():
+            _require_kind(name, config[name], kind)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{folder} is not a run folder: it has no config.json") from None
+    except OSError as error:
+        raise UserError(f"{path} can not be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return config
+
+
+def _require_kind(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+    if kind is int and isinstance(value, float) and value.is_integer():  # 1e3, as Python has it
+        return
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"its {name} is {value!r}")
+
+
+def essence(config: Config) -> dict[str, Any]:
+    """What a checkpoint repeats of its run's config.json."""
+    plain: dict[str, Any] = json.loads(json.dumps({n: config[n] for n in ESSENCE}, default=_number))
+    return plain | {"agent": comparable(plain["agent"])}
+
+
+def require_essence(folder: Path, config: Config, stored: Any) -> None:
+    """Refuse a config.json that is not the one its checkpoint was written with."""
+    if stored is None:  # written before checkpoints had it
+        return
+    now, then = flatten(essence(config)), flatten(stored) if isinstance(stored, dict) else {}
+    for name in sorted(now.keys() | then.keys()):
+        if now.get(name) != then.get(name):
+            raise UserError(
+                f"{folder / 'config.json'} was damaged or changed: it says {name} = "
+                f"{now.get(name)!r}, but the checkpoint is of a run with {then.get(name)!r}; "
+                "put that back"
+            )
 
 
 def label_of(config: Config) -> str:

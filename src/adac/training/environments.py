@@ -12,10 +12,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.errors import RunError, UserError
-
-Env = gymnasium.Env[Any, Any]
-Floats = NDArray[np.float32]
+from adac.errors import UserError
+from adac.training import answers
+from adac.training.answers import Answer, Env, Floats, UnusableError
 
 
 class Episode(NamedTuple):
@@ -52,7 +51,11 @@ class Scaling(NamedTuple):
 
 
 def check_spaces(env: Env, name: str) -> Scaling:
-    """Refuse what the agents can not learn on, naming the wrapper that helps."""
+    """Refuse what the agents can not learn on, naming what helps."""
+    if hasattr(env, "num_envs") and not isinstance(env, gymnasium.Env):
+        raise UserError(
+            f"{name} is several environments in one: pass the id of the task, and num_envs"
+        )
     obs, action = env.observation_space, env.action_space
     if not isinstance(action, gymnasium.spaces.Box):
         raise UserError(
@@ -71,6 +74,13 @@ def check_spaces(env: Env, name: str) -> Scaling:
             f"{name} has the action space {action}, but a flat Box of floats is needed: "
             "wrap it in gymnasium.wrappers.TransformAction"
         )
+    if isinstance(obs, gymnasium.spaces.Box) and len(obs.shape) == 3:
+        raise UserError(
+            f"{name} has pictures {_brief(obs)} as observations, and adac has no convolutional "
+            "networks: choose a task whose observations are a vector"
+        )
+    if 0 in (*action.shape, *(obs.shape or ())):
+        raise UserError(f"{name} has nothing to see or nothing to do: {_brief(obs)}, {action}")
     if not isinstance(obs, gymnasium.spaces.Box) or len(obs.shape) != 1:
         raise UserError(
             f"{name} has observations {_brief(obs)}, but a flat vector is needed: "
@@ -126,11 +136,13 @@ class Environments:
         return len(self.scaling.low)
 
     def begin(self) -> None:
-        self.obs = self._checked("observation", [self._reset(i) for i in range(self.num_envs)])
+        self.obs = np.array([self._reset(i) for i in range(self.num_envs)])
 
-    def _reset(self, i: int) -> Any:
-        obs, _ = self.envs[i].reset(seed=self._seed(i))
-        return obs
+    def _reset(self, i: int) -> Floats:
+        try:
+            return answers.reset(self.envs[i], self._seed(i), self.obs_dim)
+        except UnusableError as error:
+            raise answers.blame(self.name, error, f"at the reset after step {self.steps}") from None
 
     def _seed(self, i: int) -> int:
         place = i if i < EVALUATION else i + 1
@@ -139,13 +151,10 @@ class Environments:
     def step(self, action: Floats) -> Step:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
         scaled = self.scaling.to_task(action)
-        # A copy, because a task may change what it is given.
-        taken = [env.step(one.copy()) for env, one in zip(self.envs, scaled, strict=True)]
-        raw, rewards, terminated, truncated, _ = zip(*taken, strict=True)
         self.steps += self.num_envs
-        next_obs = self._checked("observation", raw)
-        reward = np.array([self._number(one) for one in rewards])
-        reward32 = self._checked("reward", reward)
+        taken = [self._ask(env, one) for env, one in zip(self.envs, scaled, strict=True)]
+        obs, rewards, terminated, truncated = zip(*taken, strict=True)
+        next_obs, reward = np.array(obs), np.array(rewards)
         self.returns += reward
         for log, one in zip(self.actions, scaled, strict=True):
             log.append(one)
@@ -153,37 +162,24 @@ class Environments:
         done = np.array([a or b for a, b in zip(terminated, truncated, strict=True)], bool)
         self.obs, self.first = next_obs, done
         finished = self._restart(done) if done.any() else []
-        return Step(reward32, continues, next_obs, finished)
+        return Step(reward.astype(np.float32), continues, next_obs, finished)
+
+    def _ask(self, env: Env, action: NDArray[Any]) -> Answer:
+        try:  # a copy, because a task may change what it is given
+            return answers.step(env, action.copy(), self.obs_dim)
+        except UnusableError as error:
+            raise answers.blame(self.name, error, f"at step {self.steps}") from None
 
     def _restart(self, done: NDArray[np.bool_]) -> list[Episode]:
-        finished, obs = [], list(self.obs)
+        finished, obs = [], self.obs.copy()
         for i in map(int, np.flatnonzero(done)):
             finished.append(Episode(float(self.returns[i]), len(self.actions[i])))
             self.actions[i] = []
             self.returns[i] = 0.0
             self.episodes[i] += 1
             obs[i] = self._reset(i)
-        self.obs = self._checked("observation", obs)
+        self.obs = obs
         return finished
-
-    def _number(self, reward: Any) -> float:
-        try:
-            return float(reward)
-        except (TypeError, ValueError):
-            raise RunError(f"{self.name} gave the reward {reward!r}, not a number") from None
-
-    def _checked(self, what: str, value: Any) -> Floats:
-        try:
-            with np.errstate(over="ignore"):
-                narrow = np.asarray(value, np.float32)
-        except ValueError:  # of different lengths
-            narrow = np.zeros(0, np.float32)
-        if what == "observation" and narrow.shape != (self.num_envs, self.obs_dim):
-            raise RunError(f"{self.name} gave an observation that is not in its observation_space")
-        if not np.isfinite(narrow).all():
-            bad = narrow[~np.isfinite(narrow)][0]
-            raise RunError(f"{self.name} gave the {what} {bad} at step {self.steps}")
-        return narrow
 
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays: dict[str, NDArray[Any]] = {"obs": self.obs, "first": self.first}
@@ -199,23 +195,30 @@ class Environments:
 
     def restore(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> list[str]:
         """Stand where the snapshot was taken; returns a warning for each place not found again."""
+        count, width = self.num_envs, self.action_dim
         self.steps = int(facts["steps"])
         self.episodes = np.array(facts["episodes"], np.int64)
         self.returns = np.array(facts["returns"], float)
         self.first = arrays["first"].astype(bool)
-        self.actions = [list(arrays[f"actions.{i}"]) for i in range(self.num_envs)]
         self.obs = np.array(arrays["obs"], np.float32)
-        warnings = []
-        for i in range(self.num_envs):
-            if not np.array_equal(self._replay(i), self.obs[i]):
-                warnings.append(self._abandon(i))
-        return warnings
+        logs = [arrays[f"actions.{i}"] for i in range(count)]
+        shapes = [a.shape for a in (self.episodes, self.returns, self.first)]
+        if shapes != [(count,)] * 3 or self.obs.shape != (count, self.obs_dim):
+            raise ValueError("its unfinished episodes are those of other environments")
+        if (self.episodes < 0).any() or any(a.shape[1:] != (width,) for a in logs):
+            raise ValueError("its unfinished episodes are not as they were written")
+        self.actions = [list(log.astype(self.scaling.low.dtype)) for log in logs]
+        return [
+            self._abandon(i)
+            for i in range(count)
+            if not np.array_equal(self._replay(i), self.obs[i])
+        ]
 
     def _replay(self, i: int) -> Floats:
         obs = self._reset(i)
         for action in self.actions[i]:
-            obs, *_ = self.envs[i].step(action.copy())
-        return np.asarray(obs, np.float32)
+            obs = self._ask(self.envs[i], action).obs
+        return obs
 
     def _abandon(self, i: int) -> str:
         lost = len(self.actions[i])
@@ -223,9 +226,9 @@ class Environments:
         self.actions[i], self.returns[i], self.first[i] = [], 0.0, True
         self.obs[i] = self._replay(i)
         return (
-            f"{self.name} is not deterministic: replaying the {lost} steps of the unfinished "
-            "episode led elsewhere, so a new episode starts and the run differs from an "
-            "uninterrupted one"
+            f"replaying the {lost} steps of the unfinished episode led elsewhere: {self.name} is "
+            "not deterministic, or not as it was when the run was trained; a new episode starts, "
+            "and the run differs from an uninterrupted one"
         )
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """Evaluation: whole episodes of a policy on tasks of its own, seeded and apart from training."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,11 +8,18 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.errors import RunError, UserError
-from adac.training.environments import EVALUATION, Env, check_spaces, episode_seed
+from adac.errors import UserError
+from adac.training import answers
+from adac.training.answers import Env, Floats, UnusableError
+from adac.training.environments import EVALUATION, check_spaces, episode_seed
 
-Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # obs [n, o] → action [n, d]
+Policy = Callable[[Floats], Floats]  # obs [n, o] → action [n, d]
 SIDE_BY_SIDE = 10  # environments at most; one call of the policy costs more than most steps
+ENDLESS = 100_000  # steps of an episode, after which one asks whether it will ever end
+
+
+class StoppedError(Exception):
+    """An evaluation was told to stop before it had a result."""
 
 
 class Evaluation(NamedTuple):
@@ -38,11 +46,13 @@ def evaluate(
     salt: int = 0,
     name: str = "the task",
     frame: Callable[[Any], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
     """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next.
 
     Several environments play side by side, each its next episode when one is over, so that the
-    policy is asked once for all of them. `frame` is shown the first one's picture before each step.
+    policy is asked once for all of them. `frame` is shown the first one's picture before each step,
+    and `stop` is asked: if it says so, StoppedError is raised.
     """
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
@@ -50,34 +60,64 @@ def evaluate(
         raise UserError(f"seed must not be negative, and is {seed}")
     lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
     scaling = check_spaces(lanes[0], name)
-    returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
-
-    def begin(lane: int, episode: int) -> NDArray[np.float32]:
-        first, _ = lanes[lane].reset(seed=episode_seed(seed, EVALUATION, salt, episode))
-        return np.asarray(first, np.float32)
-
-    begun = len(lanes)
-    playing = {lane: lane for lane in range(begun)}  # lane: the number of its episode
-    obs = np.stack([begin(lane, episode) for lane, episode in playing.items()])
-    while playing:
+    play = _Play(lanes, name, (seed, EVALUATION, salt), episodes)
+    while play.playing:
+        if stop is not None and stop():
+            raise StoppedError
         if frame is not None:
             frame(_picture(lanes[0], name))
-        actions = scaling.to_task(policy(obs))
-        for lane, episode in list(playing.items()):
-            raw, reward, terminated, truncated, _ = lanes[lane].step(actions[lane])
-            if not np.isfinite(float(reward)) or not np.isfinite(raw).all():
-                raise RunError(f"{name} gave a non-finite observation or reward in an evaluation")
-            obs[lane] = raw
-            returns[episode] += float(reward)
-            lengths[episode] += 1
-            if not (terminated or truncated):
-                continue
-            del playing[lane]
-            if begun < episodes:
-                playing[lane] = begun
-                obs[lane] = begin(lane, begun)
-                begun += 1
-    return Evaluation(returns, lengths)
+        play.step(scaling.to_task(policy(play.obs)))
+    return Evaluation(play.returns, play.lengths)
+
+
+class _Play:
+    """Episodes going on in their lanes."""
+
+    def __init__(self, lanes: Sequence[Env], name: str, seeds: tuple[int, ...], episodes: int):
+        self.lanes, self.name, self.seeds, self.episodes = lanes, name, seeds, episodes
+        shape = lanes[0].observation_space.shape
+        assert shape is not None
+        self.size = shape[0]
+        self.returns, self.lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+        self.begun = len(lanes)
+        self.playing = {lane: lane for lane in range(self.begun)}  # lane: its episode's number
+        self.obs: Floats = np.stack([self._begin(lane, lane) for lane in self.playing])
+
+    def _begin(self, lane: int, episode: int) -> Floats:
+        try:
+            return answers.reset(self.lanes[lane], episode_seed(*self.seeds, episode), self.size)
+        except UnusableError as error:
+            when = f"at the reset of an evaluation's episode {episode + 1}"
+            raise answers.blame(self.name, error, when) from None
+
+    def step(self, actions: NDArray[Any]) -> None:
+        for lane, episode in list(self.playing.items()):
+            self.lengths[episode] += 1
+            answer = self._ask(lane, episode, actions[lane])
+            self.obs[lane] = answer.obs
+            self.returns[episode] += answer.reward
+            if answer.terminated or answer.truncated:
+                del self.playing[lane]
+                self._go_on(lane)
+
+    def _ask(self, lane: int, episode: int, action: NDArray[Any]) -> answers.Answer:
+        if self.lengths[episode] == ENDLESS:
+            warnings.warn(
+                f"an episode of {self.name} goes on after {ENDLESS:,} steps of an evaluation: if "
+                "it never ends, give the task a time limit, max_episode_steps",
+                stacklevel=2,
+            )
+        try:
+            return answers.step(self.lanes[lane], action, self.size)
+        except UnusableError as error:
+            when = f"at step {self.lengths[episode]} of an evaluation's episode {episode + 1}"
+            raise answers.blame(self.name, error, when) from None
+
+    def _go_on(self, lane: int) -> None:
+        if self.begun < self.episodes:
+            self.playing[lane] = self.begun
+            self.obs[lane] = self._begin(lane, self.begun)
+            self.begun += 1
 
 
 def _picture(env: Env, name: str) -> Any:

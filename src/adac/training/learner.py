@@ -17,8 +17,9 @@ from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
 from adac.runs.folder import read_config, versions, write_config
 from adac.training import compilation_cache as cache
+from adac.training.answers import Env, Floats
 from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
-from adac.training.environments import Env, Environments, Floats, check_spaces
+from adac.training.environments import Environments, check_spaces
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.training.loop import GAP, PREDICT, Loop
 from adac.training.replay import Replay

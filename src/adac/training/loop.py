@@ -15,8 +15,9 @@ from adac.core.agent import Agent, AgentState
 from adac.core.explorers import Explorer, Sizes, Transition, Uniform
 from adac.errors import RunError
 from adac.runs.checkpoint import flatten, unflatten
+from adac.training.answers import Floats
 from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
-from adac.training.environments import Environments, Episode, Floats
+from adac.training.environments import Environments, Episode
 from adac.training.replay import Places, Replay, Returns, Rows
 
 # Domains of the run's random keys: each use has its own.

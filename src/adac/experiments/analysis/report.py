@@ -11,6 +11,7 @@ import html
 import importlib.resources
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from adac.experiments.analysis.statistics import Interval, Marks, Moments
 from adac.experiments.analysis.tables import Table
 from adac.experiments.paper.numbers import STEPS as PAPER_STEPS
 from adac.experiments.paper.numbers import TRIALS as PAPER_TRIALS
+from adac.runs.files import write_whole
 from adac.runs.folder import flatten
 
 POINTS = 250  # of one curve in the page, at most
@@ -56,7 +58,8 @@ def write_report(folder: Path, out: Path, title: str | None = None) -> list[str]
     data = gather(results, title or folder.resolve().name)
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
-        out.write_text(render(data), encoding="utf-8")
+        # A lone surrogate in a label is no character; its escape can be read, here and by JSON.
+        write_whole(Path(os.path.realpath(out)), render(data).encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UserError(f"{out} could not be written: {error.strerror}") from None
     return [*data["notes"], *data["warnings"]]

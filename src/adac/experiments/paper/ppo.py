@@ -87,7 +87,7 @@ class _Run:
         self._evaluated = -1
         self.value: float | None = None  # the last return
         self.recent: list[tuple[float, int]] = []
-        if any(self.store.folder.glob("step-*.json")):
+        if self.store.last_step() is not None:
             self._restore()
         self.metrics = Table(folder / "metrics.csv", COLUMNS, self.step)
         self.evaluations = Table(folder / "evaluations.csv", EVALUATION_COLUMNS, self.step)

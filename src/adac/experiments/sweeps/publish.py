@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 from pathlib import Path
 
 from adac.errors import UserError
@@ -22,7 +21,7 @@ def publish(trial: Path, results: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     metrics = trial / "metrics.csv"
     if metrics.is_file():
-        write_whole(target / "metrics.csv", thin(metrics.read_text()).encode())
+        write_whole(target / "metrics.csv", thin(metrics.read_text("utf-8", "replace")).encode())
     if (trial / SNAPSHOTS).is_file():
         write_whole(target / SNAPSHOTS, (trial / SNAPSHOTS).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
@@ -35,7 +34,7 @@ def recall(published: Path, trial: Path) -> None:
     trial.mkdir(parents=True, exist_ok=True)
     for name in ("metrics.csv", SNAPSHOTS, *WHOLE):
         if (published / name).is_file():
-            shutil.copyfile(published / name, trial / name)
+            write_whole(trial / name, (published / name).read_bytes())
 
 
 def thin(text: str, rows: int = ROWS) -> str:

@@ -115,19 +115,22 @@ def _unknown(what: str, wanted: str, known: Iterable[str]) -> UserError:
     return UserError(f"this sweep has no {what} '{wanted}'; did you mean {', '.join(near)}?")
 
 
+MOST_SEEDS = 100_000
+
+
 def parse_seeds(text: str) -> tuple[int, ...]:
     """`5`: seeds 0 to 4; `3-6` and `0,2,7`: these."""
     try:
-        if text.isdigit():
-            seeds = tuple(range(int(text)))
-        else:
-            seeds = tuple(seed for part in text.split(",") for seed in _span(part))
+        spans = [range(int(text))] if text.isdigit() else [_span(p) for p in text.split(",")]
     except ValueError:
         raise UserError(f"seeds are a number (5), a list (0,2,7) or a range (3-6), not '{text}'") \
             from None  # fmt: skip
-    if not seeds:
+    wanted = sum(max(span.stop - span.start, 0) for span in spans)
+    if wanted == 0:
         raise UserError("at least one seed is needed; 0-0 is the seed 0 alone")
-    return tuple(dict.fromkeys(seeds))
+    if wanted > MOST_SEEDS:
+        raise UserError(f"'{text}' are {wanted:,} seeds: a sweep takes at most {MOST_SEEDS:,}")
+    return tuple(dict.fromkeys(seed for span in spans for seed in span))
 
 
 def _span(part: str) -> range:
@@ -253,10 +256,10 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 def read_toml(path: Path) -> Suite:
     """The schema is in docs/experiments.md; anything that is not in it is refused."""
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(f"{path} can not be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {error}") from None
     _check(data, _KEYS, str(path))
     for needed in ("tasks", "steps"):

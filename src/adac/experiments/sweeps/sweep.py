@@ -41,7 +41,7 @@ from adac.experiments.sweeps.workers import (
     unpack,
     work,
 )
-from adac.runs.files import locked
+from adac.runs.files import locked, write_whole
 from adac.runs.progress import duration
 
 ATTEMPTS = 2
@@ -189,7 +189,8 @@ class _Sweep:
     def _fail(self, row: Row, failure: Failed) -> None:
         folder = self._folder(row)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / FAILURE).write_text(f"{failure.reason}\n\n{failure.details}")
+        text = f"{failure.reason}\n\n{failure.details}"
+        write_whole(folder / FAILURE, text.encode(errors="backslashreplace"))
         row.reason = failure.reason
         again = row.attempts < ATTEMPTS
         row.status = "waiting" if again else "failed"

@@ -22,7 +22,7 @@ from adac.experiments.analysis.snapshots import snapshots_at
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps.provenance import commit, machine
 from adac.runs.checkpoint import Store
-from adac.runs.csv_table import read_table
+from adac.runs.csv_table import number_in, read_table
 from adac.runs.files import locked, write_whole
 from adac.runs.folder import versions
 from adac.training.learner import Learner
@@ -137,7 +137,7 @@ def read_done(folder: Path) -> dict[str, Any]:
 def last_return(folder: Path) -> float | None:
     """Of the target policy, at the last evaluation."""
     rows = read_table(folder / "evaluations.csv")
-    return float(rows[-1]["mean_return"]) if rows else None
+    return number_in(rows[-1], "mean_return") if rows else None
 
 
 def checkpoint_step(folder: Path) -> int:
@@ -161,7 +161,7 @@ def execute(
         else:
             wall_seconds = _train(trial, folder, notify, saved)
         _write_done(trial, folder, wall_seconds)
-        _forget_replay(folder)
+        Store(folder / "checkpoint").forget_replay()
 
 
 def _train(trial: Trial, folder: Path, notify: Notify, saved: Saved) -> float:
@@ -250,9 +250,3 @@ def _write_done(trial: Trial, folder: Path, wall_seconds: float) -> None:
         "commit": commit(),
     }
     write_whole(folder / DONE, (json.dumps(facts, indent=2) + "\n").encode())
-
-
-def _forget_replay(folder: Path) -> None:
-    """A finished trial keeps its weights for `adac eval`, not its memory of gigabytes."""
-    for path in (folder / "checkpoint").glob("replay-*"):
-        path.unlink(missing_ok=True)

@@ -18,7 +18,8 @@ from typing import Any
 from adac.errors import AdacError, RunError
 from adac.experiments.sweeps.provenance import scratch_folder
 from adac.experiments.sweeps.trials import DONE, Trial, execute
-from adac.runs.files import write_whole
+from adac.runs.checkpoint import Store
+from adac.runs.files import refuse_links, write_whole
 
 # One thread a trial: the cores are taken by other trials. They must be set before JAX is imported.
 SINGLE_THREAD = {
@@ -133,7 +134,7 @@ class Packer:
         files, names = {}, []
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
-            if not path.is_file() or path.name.startswith(".") or path.suffix == ".tmp":
+            if not path.is_file() or path.name.startswith("."):
                 continue
             names.append(name)
             stat = path.stat()
@@ -146,13 +147,14 @@ class Packer:
 
 def unpack(parcel: Parcel, folder: Path) -> None:
     """Into the folder, such that a kill in between leaves the state before or the state after."""
+    for written in (folder, folder / "checkpoint"):
+        refuse_links(written)
     for name in sorted(parcel.files, key=_after_what_it_names):
         path = folder / _inside(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, parcel.files[name])
-    for path in (folder / "checkpoint").glob("*"):
-        if path.relative_to(folder).as_posix() not in parcel.names:
-            path.unlink(missing_ok=True)
+    kept = {PurePosixPath(name).name for name in parcel.names if name.startswith("checkpoint/")}
+    Store(folder / "checkpoint").keep_only(kept)
 
 
 def _after_what_it_names(name: str) -> int:
