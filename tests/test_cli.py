@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from gymnasium.envs.classic_control import PendulumEnv
 
 from adac.cli.main import _fresh_folder, expand_settings, main
 from adac.errors import RunError
-from adac.experiments.analysis.plots import gather
+from adac.experiments.analysis.results import read_results
 from adac.runs.csv_table import Table
 from adac.runs.video import Video
 from adac.training.learner import Learner
@@ -141,13 +142,16 @@ def test_every_simulator_films_without_a_display(env: str, tmp_path: Path) -> No
 def test_plot_draws_runs_and_metrics(run: Path, tmp_path: Path) -> None:
     assert adac("plot", run, "-o", tmp_path / "curve.png") == 0
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert adac("plot", run, "-o", tmp_path / "bias.svg", "--metric", "bias") == 0
-    assert "bias" in (tmp_path / "bias.svg").read_text()
+    pictures = set()
+    for number, options in enumerate(([], ["--smooth", "1"], ["--seeds"], ["--metric", "spread"])):
+        out = tmp_path / f"{number}.svg"
+        assert adac("plot", run.parent, "-o", out, "--metric", "bias", *options) == 0
+        pictures.add(out.read_text())
+    assert len(pictures) == 4  # each option changes the picture
+    assert all("</svg>" in text for text in pictures)
 
 
 def test_resume_trains_on_and_keeps_the_rows(run: Path, tmp_path: Path) -> None:
-    import shutil
-
     folder = tmp_path / "copy"
     shutil.copytree(run, folder)
     assert adac("resume", folder) == 0  # nothing left to do
@@ -338,10 +342,11 @@ def test_a_plot_tells_settings_apart_and_counts_a_seed_once(tmp_path: Path) -> N
         words = ["--set", f"particles={particles}", "--seed", seed, "--out", tmp_path / name]
         assert adac("train", ENV, "--steps", "100", *TINY, *words) == 0
     folders = [tmp_path / name for name, *_ in settings]
-    with pytest.warns(UserWarning, match="drawn once"):
-        lines = gather([*folders, tmp_path / "a"], None)[ENV]
-    found = {label: len(curve.values) for label, curve in lines.items()}
-    assert found == {"adac-td3 (particles=4)": 2, "adac-td3 (particles=2)": 1}
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    found = read_results(*folders, tmp_path / "copy")
+    assert ["counted once" in note for note in found.notes] == [True]
+    lines = {label: len(group.drawn) for label, group in found.groups[ENV].items()}
+    assert lines == {"adac-td3 (particles=4)": 2, "adac-td3 (particles=2)": 1}
 
 
 def test_a_folder_of_its_own_is_taken_at_once(

@@ -27,7 +27,7 @@ def write_run(
     label: str | None = None,
     seed: int = 0,
     steps: int = STEPS[-1],
-    metrics: Mapping[str, Sequence[float]] | None = None,
+    metrics: Mapping[str, Sequence[object]] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
     folder.mkdir(parents=True)

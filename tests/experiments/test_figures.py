@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 from adac.cli.main import app
 from adac.errors import UserError
 from adac.experiments.analysis import results, snapshots, tables
-from adac.experiments.analysis.figures import FIGURES, draw
+from adac.experiments.analysis.curves import Curve, Limits
+from adac.experiments.analysis.drawing import styles
+from adac.experiments.analysis.figures import KINDS, curves, draw, plot
 from adac.experiments.analysis.results import read_results
+from adac.experiments.analysis.sheet import Look, Sheet
 from adac.training.learner import Learner
 from adac.training.train import train
 
@@ -57,16 +60,16 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "ablation"])
-def test_every_figure_is_drawn_and_its_csv_is_what_was_put_in(
-    name: str, trials: Path, tmp_path: Path
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dots"])
+def test_every_kind_is_drawn_and_its_csv_is_what_was_put_in(
+    kind: str, trials: Path, tmp_path: Path
 ) -> None:
-    paths = draw(name, trials, tmp_path)
+    paths = draw(kind, [trials], tmp_path, "mine")
     assert {path.name for path in paths} == {
-        f"{name}.png", f"{name}.svg", f"{name}.csv", f"{name}_table.csv", f"{name}_table.md",
+        "mine.png", "mine.svg", "mine.csv", "mine_table.csv", "mine_table.md",
     }  # fmt: skip
     assert all(path.stat().st_size > 100 for path in paths)
-    rows = [r for r in rows_of(tmp_path / f"{name}.csv") if "return" in r["panel"]]
+    rows = [r for r in rows_of(tmp_path / "mine.csv") if "return" in r["panel"]]
     for env in TASKS:
         for label, more in (("TD3", 0.0), ("ADAC (TD3)", 1000.0)):
             line = [r for r in rows if (r["task"], r["label"]) == (env, label)]
@@ -76,30 +79,41 @@ def test_every_figure_is_drawn_and_its_csv_is_what_was_put_in(
             assert {r["seeds"] for r in line} == {"3"}
 
 
-def test_the_command_draws_under_another_name(trials: Path, tmp_path: Path) -> None:
-    command = ["figure", "sparse", str(trials), "-o", str(tmp_path / "out"), "--as", "mine"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
-    draw("sparse", trials, tmp_path)
-    assert (tmp_path / "out/mine.csv").read_text() == (tmp_path / "sparse.csv").read_text()
-    assert (tmp_path / "out/mine.svg").is_file()
+@pytest.mark.parametrize("kind", ["curves", "bonus", "behaviour"])
+def test_each_task_has_a_panel_of_its_own(kind: str, trials: Path) -> None:
+    found = read_results(trials)
+    figure = KINDS[kind](Sheet(found, styles(found.labels)))
+    for env in TASKS:
+        (panel,) = [axis for axis in figure.axes if axis.get_title().startswith(env)]
+        assert len(panel.get_lines()) == 2
+
+
+def test_the_command_names_a_figure_after_its_folder(trials: Path, tmp_path: Path) -> None:
+    for more, name in (([], trials.name), (["--as", "mine"], "mine")):
+        done = CliRunner().invoke(
+            app, ["figure", "curves", str(trials), "-o", str(tmp_path), *more]
+        )
+        assert done.exit_code == 0, done.output
+        assert (tmp_path / f"{name}.svg").is_file()
+    same = [(tmp_path / f"{name}.csv").read_text() for name in (trials.name, "mine")]
+    assert same[0] == same[1]
 
 
 def test_a_figure_is_the_same_file_twice(trials: Path, tmp_path: Path) -> None:
-    first, second = (draw("sparse", trials, tmp_path / name) for name in "ab")
+    first, second = (draw("curves", [trials], tmp_path / name) for name in "ab")
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
 
 
-def test_contamination_draws_the_bonus_apart(trials: Path, tmp_path: Path) -> None:
-    draw("contamination", trials, tmp_path)
-    rows = [r for r in rows_of(tmp_path / "contamination.csv") if r["panel"] == "intrinsic"]
+def test_bonus_draws_the_bonus_apart(trials: Path, tmp_path: Path) -> None:
+    draw("bonus", [trials], tmp_path, "bonus")
+    rows = [r for r in rows_of(tmp_path / "bonus.csv") if r["panel"] == "intrinsic"]
     assert [float(r["mean"]) for r in rows[:3]] == list(BONUS["bonus"])
 
 
-def test_cartpole_draws_bias_of_adac_alone_and_snapshots(trials: Path, tmp_path: Path) -> None:
-    draw("cartpole", trials, tmp_path)
-    rows = rows_of(tmp_path / "cartpole.csv")
+def test_behaviour_draws_bias_of_adac_alone_and_snapshots(trials: Path, tmp_path: Path) -> None:
+    draw("behaviour", [trials], tmp_path, "x")
+    rows = rows_of(tmp_path / "x.csv")
     bias = [r for r in rows if r["panel"] == "bias"]
     assert {r["label"] for r in bias} == {"ADAC (TD3)"}
     dots = [r for r in rows if r["panel"] == "snapshot at 300: pi"]
@@ -110,7 +124,7 @@ def test_cartpole_draws_bias_of_adac_alone_and_snapshots(trials: Path, tmp_path:
 
 
 def test_the_table_holds_marks_and_the_papers_numbers(trials: Path, tmp_path: Path) -> None:
-    draw("benchmark", trials, tmp_path)
+    draw("curves", [trials], tmp_path, "benchmark")
     cells = {(r["task"], r["agent"]): r for r in rows_of(tmp_path / "benchmark_table.csv")}
     ours = cells["Hopper-v4", "adac-td3"]
     assert (ours["mean"], ours["std"], ours["marks"]) == ("1103", "100", "bold†")
@@ -124,9 +138,9 @@ def test_the_table_holds_marks_and_the_papers_numbers(trials: Path, tmp_path: Pa
     assert "3 seeds, too few for a t-test" in text
 
 
-def test_the_ablation_draws_every_seed(trials: Path, tmp_path: Path) -> None:
-    draw("ablation", trials, tmp_path)
-    rows = [r for r in rows_of(tmp_path / "ablation.csv") if r["task"] == "Hopper-v4"]
+def test_dots_draw_every_seed(trials: Path, tmp_path: Path) -> None:
+    draw("dots", [trials], tmp_path, "x")
+    rows = [r for r in rows_of(tmp_path / "x.csv") if r["task"] == "Hopper-v4"]
     dots = {(r["label"], r["x"]): r["mean"] for r in rows if r["panel"] == "final return"}
     assert dots["TD3", "2"] == "203"
     assert len(dots) == 6
@@ -151,13 +165,90 @@ def test_variants_of_one_agent_are_in_order_and_get_no_pair_marks(tmp_path: Path
     assert {cell.marks.signs for cell in row.values()} == {""}
 
 
-def test_an_unknown_figure_and_an_empty_folder_are_one_sentence(
-    trials: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match="there is no figure 'x'"):
-        draw("x", trials, tmp_path)
+def test_an_unknown_kind_and_an_empty_folder_are_one_sentence(trials: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no kind of figure 'x'; there are curves, bonus"):
+        draw("x", [trials], tmp_path)
     with pytest.raises(UserError, match="holds no run folder"):
-        draw("sparse", tmp_path, tmp_path)
+        draw("curves", [tmp_path], tmp_path)
+
+
+# Curves, and the plot of any column.
+
+
+CURVE = Curve(np.array([1, 2, 3, 4]), np.array([[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 4.0]]))
+
+
+def test_smoothing_is_each_seeds_own_running_mean() -> None:
+    assert CURVE.smoothed(0) is CURVE
+    smooth = CURVE.smoothed(1)
+    assert smooth.steps.tolist() == [1, 2, 3, 4]
+    assert smooth.values[0] == pytest.approx([0.5, 2 / 3, 1.0, 1.0])
+    assert smooth.values[1] == pytest.approx([0.0, 1 / 3, 5 / 3, 2.5])
+
+
+def test_a_band_stays_within_what_was_reached() -> None:
+    """At the last step the seeds are 1 and 4: 2.5 ± 2.12, and nobody was above 4 or below 0."""
+    wide = CURVE.band(Limits(-9.0, 9.0))
+    assert wide is not None
+    assert wide[1][-1] == pytest.approx(2.5 + 4.5**0.5)
+    band = CURVE.band(Limits(0.0, 4.0))
+    assert band is not None
+    assert (band[0].min(), band[1].max()) == (0.0, 4.0)
+    assert band[0][1:3] == pytest.approx([0.0, 1.0])  # 0.5 ± 0.71, and no spread at all
+    assert Curve(CURVE.steps, CURVE.values[:1]).band(Limits(0.0, 4.0)) is None
+
+
+def test_the_limits_of_a_band_are_those_of_its_panel(tmp_path: Path) -> None:
+    """5 ± 7.1 from returns of 0 and 10, where another agent's best is 11."""
+    for seed, value in enumerate((0.0, 10.0)):
+        write_run(tmp_path / str(seed), [value] * 3, seed=seed)
+    write_run(tmp_path / "other", [11.0] * 3, agent="sac")
+    found = read_results(tmp_path)
+    (axis,) = curves(Sheet(found, styles(found.labels))).axes
+    (band,) = axis.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0.0, 11.0)
+
+
+def test_seeds_are_thin_lines_instead_of_a_band(trials: Path) -> None:
+    found = read_results(trials)
+    figure = curves(Sheet(found, styles(found.labels), Look(seeds=True)))
+    axis = figure.axes[0]
+    assert len(axis.get_lines()) == 2 * (1 + 3)
+    assert not axis.collections
+    thin = [line for line in axis.get_lines() if line.get_linewidth() < 1]
+    ends = sorted(float(line.get_ydata()[-1]) for line in thin)
+    assert ends == [3.0, 103.0, 203.0, 1003.0, 1103.0, 1203.0]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["ADAC (TD3)", "TD3"]
+
+
+def test_plot_takes_run_folders_and_folders_of_them(trials: Path, tmp_path: Path) -> None:
+    """A folder named twice, as itself and inside another, is one run."""
+    inside = trials / "Hopper-v4-td3-0"
+    for folders in ([inside], [trials], [trials, inside]):
+        out = tmp_path / f"{len(folders)}.svg"
+        plot(folders, out)
+        assert "</svg>" in out.read_text()
+    assert len(read_results(trials, inside).runs) == 12
+
+
+def test_plot_says_what_has_no_such_column(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", [1.0, 2.0, 3.0], agent="adac-td3", metrics={"bias": (1, 2, 3)})
+    write_run(tmp_path / "b", [1.0, 2.0, 3.0])
+    with pytest.warns(UserWarning, match="td3 on adac/PendulumSparse-v0 has no 'bias'"):
+        plot([tmp_path], tmp_path / "x.png", "bias")
+    with pytest.raises(UserError, match=r"no column 'biass' to draw; it has .*mean_return.*bias"):
+        plot([tmp_path], tmp_path / "x.png", "biass")
+    with pytest.raises(UserError, match="smooth is a number of points"):
+        Look(smooth=-1)
+
+
+def test_plot_needs_a_step_in_common(tmp_path: Path) -> None:
+    for seed, metrics in enumerate(({"q": (1.0, "", "")}, {"q": ("", 2.0, "")})):
+        write_run(tmp_path / str(seed), [1.0, 2.0, 3.0], seed=seed, metrics=metrics)
+    with pytest.raises(UserError, match="no step in common"):
+        plot([tmp_path], tmp_path / "x.png", "q")
 
 
 # Reading.
@@ -278,7 +369,7 @@ def test_what_is_left_out_of_a_table_stands_under_it(tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "a", [1.0, 2.0, 3.0], seed=0)
     write_run(tmp_path / "runs" / "b", [1.0], seed=1)
     with pytest.warns(UserWarning, match="1 of 2 runs are unfinished"):
-        draw("sparse", tmp_path / "runs", tmp_path)
+        draw("curves", [tmp_path / "runs"], tmp_path, "sparse")
     assert "1 of 2 runs are unfinished" in (tmp_path / "sparse_table.md").read_text()
 
 

@@ -4,9 +4,12 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from adac.cli.main import app
 from adac.core import presets, settings
 from adac.errors import UserError
+from adac.experiments.analysis.figures import KINDS
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps import suites
 from adac.experiments.sweeps.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
@@ -175,3 +178,12 @@ def test_the_former_adac_td3_can_still_be_named() -> None:
     trial = make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan, overrides=former)
     assert trial.id == "Hopper-v4_adac-td3_s0_e4ed121f"
     assert make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan).id != trial.id
+
+
+def test_an_experiment_is_named_in_one_place() -> None:
+    """Its entry in SUITES is its command, with its title as help, and its figure."""
+    listed = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200"}).output
+    for name, suite in SUITES.items():
+        assert f"{name} " in listed
+        assert suite.title in listed
+        assert suite.figure in KINDS

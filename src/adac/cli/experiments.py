@@ -1,32 +1,21 @@
 """`adac sweep` and `adac reproduce NAME`."""
 
 import dataclasses
-import importlib
-import importlib.util
 import inspect
 import re
 import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from adac.errors import UserError
-
-if TYPE_CHECKING:
-    from adac.experiments.sweeps.suites import Suite
-    from adac.experiments.sweeps.trials import Trial
-
-PAPER = ("cartpole", "contamination", "sparse", "benchmark", "ablation")
-_SHORT = {
-    "cartpole": "Figure 3: exploration on the modified CartPole, seven agents.",
-    "contamination": "Figure 4: an intrinsic reward in the task's critic, and beside it.",
-    "sparse": "Figure 5: four tasks with sparse rewards, seven agents.",
-    "benchmark": "Table 2 and Figure 6: fourteen tasks, six agents.",
-    "ablation": "Each choice between the paper's SVGD and ours, on the small tasks.",
-}
+from adac.experiments.analysis import figures
+from adac.experiments.sweeps import suites
+from adac.experiments.sweeps.suites import SUITES, Suite
+from adac.experiments.sweeps.trials import Trial, checkpoint_step, is_done
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +56,8 @@ class Options:
 def register(app: typer.Typer, reproduce: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(_typed(sweep))
-    for name in PAPER:
-        reproduce.command(name, help=_SHORT[name])(_typed(partial(_reproduce, name)))
+    for name, suite in SUITES.items():
+        reproduce.command(name, help=f"{suite.title}.")(_typed(partial(_reproduce, name)))
 
 
 def _typed(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,7 +79,8 @@ def _typed(command: Callable[..., None]) -> Callable[..., None]:
 
 def sweep(
     what: Annotated[
-        str, typer.Argument(metavar="FILE.toml|NAME", help=f"A file, or one of {', '.join(PAPER)}.")
+        str,
+        typer.Argument(metavar="FILE.toml|NAME", help=f"A file, or one of {', '.join(SUITES)}."),
     ],
     options: Options,
 ) -> None:
@@ -100,16 +90,16 @@ def sweep(
 
 
 def _reproduce(name: str, options: Options) -> None:
-    failed = _run(_suite(name, options), options)
+    suite, folder = _suite(name, options), options.out / name
+    failed = _run(suite, options)
     if not options.dry_run:
-        _draw(name, options.out / name)
+        for path in figures.draw(suite.figure, [folder], folder / "figures", name):
+            print(path)
     if failed:
         raise typer.Exit(1)
 
 
-def _suite(what: str, options: Options) -> "Suite":
-    from adac.experiments.sweeps import suites
-
+def _suite(what: str, options: Options) -> Suite:
     suite = suites.narrow(suites.find(what), options.task or [], options.agent or [])
     if options.seeds is not None:
         suite = dataclasses.replace(suite, seeds=suites.parse_seeds(options.seeds))
@@ -120,9 +110,9 @@ def _suite(what: str, options: Options) -> "Suite":
     return suite
 
 
-def _run(suite: "Suite", options: Options) -> bool:
+def _run(suite: Suite, options: Options) -> bool:
     """Whether a trial failed."""
-    from adac.experiments.sweeps import suites, sweep
+    from adac.experiments.sweeps import sweep  # needs the extra `experiments`
 
     trials = suites.trials(suite)
     if suite.title:
@@ -145,9 +135,7 @@ def _run(suite: "Suite", options: Options) -> bool:
     return bool(outcome.failed)
 
 
-def _list(trials: "list[Trial]", folder: Path) -> None:
-    from adac.experiments.sweeps.trials import checkpoint_step, is_done
-
+def _list(trials: list[Trial], folder: Path) -> None:
     for trial in trials:
         step = checkpoint_step(folder / trial.id)
         done = is_done(folder / trial.id)
@@ -155,12 +143,3 @@ def _list(trials: "list[Trial]", folder: Path) -> None:
         print(f"{trial.id}  {trial.steps:,} steps  {state}")
     total = sum(trial.steps for trial in trials)
     print(f"{len(trials)} trials, {total:,} steps in all")
-
-
-def _draw(name: str, folder: Path) -> None:
-    """The experiment's figures, from its trials' folders."""
-    if importlib.util.find_spec("adac.experiments.analysis.figures") is None:
-        return
-    figures = importlib.import_module("adac.experiments.analysis.figures")
-    for path in figures.draw(name, folder, folder / "figures") or ():
-        print(path)

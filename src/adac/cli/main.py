@@ -285,25 +285,6 @@ def evaluate(
         print(f"film: {video}")
 
 
-@app.command()
-def plot(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The picture: .png, .svg or .pdf.")],
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="A column of metrics.csv, e.g. bias or spread.",
-            show_default="returns of the target policy",
-        ),
-    ] = None,
-) -> None:
-    """Draw learning curves; runs that differ only in their seed become a mean and a band."""
-    from adac.experiments.analysis.plots import plot_runs
-
-    plot_runs(folders, out, metric)
-    print(out)
-
-
 class Listing(StrEnum):
     agents = "agents"
     envs = "envs"

@@ -1,15 +1,46 @@
-"""`adac report`, `adac figure` and `adac reproduce svgd`."""
+"""`adac plot`, `adac figure`, `adac report` and `adac reproduce svgd`: what is made of runs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from adac.experiments.analysis import figures
+from adac.experiments.analysis.sheet import Look
+
+Folders = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR...", help="Run folders, or folders of them at any depth."),
+]
+
 
 def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
-    app.command()(report)
+    app.command()(plot)
     app.command()(figure)
+    app.command()(report)
     reproduce.command()(svgd)
+
+
+def plot(
+    folders: Folders,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The picture: .png, .svg or .pdf.")],
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of metrics.csv or evaluations.csv, e.g. bias or spread.",
+            show_default="returns of the target policy",
+        ),
+    ] = None,
+    smooth: Annotated[
+        int, typer.Option(help="Running mean of each seed, over this many points on either side.")
+    ] = 0,
+    seeds: Annotated[
+        bool, typer.Option("--seeds", help="A thin line for each seed instead of a band.")
+    ] = False,
+) -> None:
+    """Draw learning curves; runs that differ only in their seed become a mean and a band."""
+    figures.plot(folders, out, metric, Look(smooth, seeds))
+    print(out)
 
 
 def report(
@@ -31,21 +62,17 @@ def report(
 
 
 def figure(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An experiment, as in `adac reproduce`.")
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"One of {', '.join(figures.KINDS)}.")
     ],
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A folder of trials, such as results/NAME.")
-    ],
+    folders: Folders,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where PNG, SVG and CSV go.")] = Path(),
     stem: Annotated[
-        str | None, typer.Option("--as", help="Their name.", show_default="NAME")
+        str | None, typer.Option("--as", help="Their name.", show_default="DIR's, or KIND")
     ] = None,
 ) -> None:
-    """An experiment's figure, its numbers and its table, from trials that were run before."""
-    from adac.experiments.analysis.figures import draw
-
-    for path in draw(name, folder, out, stem):
+    """A figure of any runs, with its numbers and the table of final scores."""
+    for path in figures.draw(kind, folders, out, stem):
         print(path)
 
 

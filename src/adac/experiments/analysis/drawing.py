@@ -6,21 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from adac.errors import missing_extra
-from adac.experiments.analysis.plots import Curve, style
+from adac.errors import UserError, missing_extra
+from adac.experiments.analysis.curves import Curve, Limits
+
+# Okabe and Ito's colours, which also the colour-blind tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":")  # a second and third round through the colours
+Style = dict[str, str]
+# What each format is told so that it notes no date.
+UNDATED: dict[str, dict[str, None]] = {
+    ".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None},
+}  # fmt: skip
 
 
 def new_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise missing_extra("a figure", "experiments") from None
+        raise missing_extra("a figure", "plot") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def styles(labels: Sequence[str]) -> dict[str, dict[str, str]]:
+def styles(labels: Sequence[str]) -> dict[str, Style]:
     """A colour and a dash for each label, the same in every panel."""
-    return {label: style(number) for number, label in enumerate(labels)}
+    return {label: _style(number) for number, label in enumerate(labels)}
+
+
+def _style(number: int) -> Style:
+    rounds, place = divmod(number, len(COLOURS))
+    return {"color": COLOURS[place], "linestyle": DASHES[rounds % len(DASHES)]}
 
 
 def sequence(count: int) -> list[str]:
@@ -31,17 +45,23 @@ def sequence(count: int) -> list[str]:
     return [to_hex(c) for c in colormaps["viridis_r"](np.linspace(0.15, 1.0, count))]
 
 
-def band(axis: Any, curve: Curve, label: str, style: dict[str, str]) -> None:
-    """The mean over seeds, ± one standard deviation of the sample."""
-    mean = curve.values.mean(axis=0)
-    # A single evaluation can not be a line.
+def line(axis: Any, curve: Curve, label: str, style: Style) -> None:
+    """The mean over seeds."""
+    # A single evaluation cannot be a line.
     marker = "o" if len(curve.steps) == 1 else ""
-    axis.plot(curve.steps, mean, label=label, linewidth=1.8, marker=marker, **style)
-    if len(curve.values) > 1:
-        std = curve.values.std(axis=0, ddof=1)
-        axis.fill_between(
-            curve.steps, mean - std, mean + std, color=style["color"], alpha=0.16, lw=0
-        )
+    axis.plot(curve.steps, curve.mean, label=label, linewidth=1.8, marker=marker, **style)
+
+
+def shade(axis: Any, curve: Curve, limits: Limits, style: Style) -> None:
+    """The band round a mean."""
+    band = curve.band(limits)
+    if band is not None:
+        axis.fill_between(curve.steps, *band, color=style["color"], alpha=0.16, lw=0)
+
+
+def threads(axis: Any, curve: Curve, style: Style) -> None:
+    """A thin line for each seed."""
+    axis.plot(curve.steps, curve.values.T, linewidth=0.7, alpha=0.45, **style)
 
 
 def tidy(axis: Any, title: str, ylabel: str, *, steps: bool = True) -> None:
@@ -71,13 +91,21 @@ def legend(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
         )  # fmt: skip
 
 
-def save(figure: Any, stem: Path) -> list[Path]:
-    """PNG and SVG; no date and no random ids, so that the same results give the same file."""
+def require_format(path: Path) -> None:
+    if path.suffix not in UNDATED:
+        raise UserError(f"a figure is written as {', '.join(UNDATED)}, not '{path.suffix}'")
+
+
+def save_as(figure: Any, path: Path) -> Path:
+    """No date and no random ids, so that the same results give the same file."""
     from matplotlib import rc_context
 
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".png", ".svg")]
+    path.parent.mkdir(parents=True, exist_ok=True)
     with rc_context({"svg.hashsalt": "adac"}):
-        figure.savefig(paths[0], dpi=150)
-        figure.savefig(paths[1], metadata={"Date": None})
-    return paths
+        figure.savefig(path, dpi=150, metadata=UNDATED[path.suffix])
+    return path
+
+
+def save(figure: Any, stem: Path) -> list[Path]:
+    """PNG and SVG."""
+    return [save_as(figure, stem.with_name(f"{stem.name}{suffix}")) for suffix in (".png", ".svg")]

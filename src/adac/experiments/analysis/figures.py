@@ -1,109 +1,68 @@
-"""The paper's figures from trial folders: each as PNG, SVG, and a CSV of exactly what is drawn."""
+"""Figures from run folders, by kind: curves, bonus, dots, behaviour.
 
-import csv
+`draw` writes a kind as PNG and SVG with a CSV of exactly what is drawn and the final table;
+`plot` writes the curves of any column as a single picture. Both read the same `Results`.
+"""
+
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from adac.errors import UserError
 from adac.experiments.analysis import statistics, tables
-from adac.experiments.analysis.drawing import band, legend, new_figure, save, styles, tidy
-from adac.experiments.analysis.plots import Curve
-from adac.experiments.analysis.results import Group, Results, Run, read_results
-from adac.experiments.analysis.snapshots import (
-    GRID,
-    Snapshot,
-    density,
-    read_snapshots,
-    state_name,
+from adac.experiments.analysis.drawing import (
+    legend,
+    new_figure,
+    require_format,
+    save,
+    save_as,
+    styles,
+    tidy,
 )
+from adac.experiments.analysis.results import RETURN, Group, Results, Run, read_results
+from adac.experiments.analysis.sheet import Look, Sheet
+from adac.experiments.analysis.snapshots import Snapshot, read_snapshots, state_name
 
-RETURN = "return of the target policy"
-# What metrics.csv may call the intrinsic reward: of a training episode, or the mean of a batch.
-BONUS = {
+# How an axis says these columns; others are called what they are called in the file.
+WORDS = {
+    RETURN: "return of the target policy",
     "episode_bonus": "intrinsic return of a training episode",
     "bonus": "mean intrinsic reward in a batch",
+    "bias": "bias",
 }
-COLUMNS = ("panel", "task", "label", "seeds", "x", "mean", "std")
+# What metrics.csv may call the intrinsic reward: of a training episode, or the mean of a batch.
+BONUS = ("episode_bonus", "bonus")
 
 
-@dataclass
-class Sheet:
-    """A figure in the making, and the rows of its CSV."""
-
-    results: Results
-    styles: dict[str, dict[str, str]]
-    rows: list[tuple[object, ...]] = field(default_factory=list)
-
-    def curve(self, axis: Any, panel: str, group: Group, column: str = "mean_return") -> bool:
-        """Draw one line and note it; False where the runs have no such numbers."""
-        curve = group.curve(column)
-        if curve is None:
-            return False
-        band(axis, curve, group.label, self.styles[group.label])
-        self._note(panel, group, curve)
-        return True
-
-    def _note(self, panel: str, group: Group, curve: Curve) -> None:
-        several = len(curve.values) > 1
-        mean = curve.values.mean(axis=0)
-        std = curve.values.std(axis=0, ddof=1) if several else None
-        for i, step in enumerate(curve.steps):
-            spread = "" if std is None else f"{std[i]:.6g}"
-            row = (panel, group.env, group.label, len(curve.values), step, f"{mean[i]:.6g}", spread)
-            self.rows.append(row)
-
-    def density(self, axis: Any, run: Run, shot: Snapshot, base: float, scale: float) -> None:
-        """μ's density as a ridge on the line `base`, π as a dot on it."""
-        p, panel = density(shot.mu), f"snapshot at {shot.step}"
-        top = base + scale * p / max(float(p.max()), 1e-9)
-        axis.fill_between(GRID, base, top, color="#0072B2", alpha=0.25, lw=0, zorder=2)
-        axis.plot(GRID, top, color="#0072B2", lw=1.4, zorder=3)
-        axis.plot([shot.pi], [base], "o", color="#D55E00", ms=7, zorder=4, clip_on=False)
-        label = f"{run.label}, {state_name(run.env, shot.state)}"
-        for x, y in zip(GRID, p, strict=True):
-            self.rows.append((f"{panel}: mu", run.env, label, 1, f"{x:.4f}", f"{y:.6g}", ""))
-        self.rows.append((f"{panel}: pi", run.env, label, 1, f"{shot.pi:.4f}", "", ""))
-
-    def dots(
-        self, axis: Any, panel: str, group: Group, values: Sequence[float], rows: dict[str, int]
-    ) -> None:
-        """One dot a seed, the mean as a bar through them."""
-        if not values:
-            return
-        y, colour = rows[group.label], self.styles[group.label]["color"]
-        axis.plot(values, [y] * len(values), "o", color=colour, ms=5, alpha=0.55, mew=0, zorder=3)
-        mean, std, seeds = statistics.moments(values)
-        axis.plot([mean, mean], [y - 0.33, y + 0.33], color=colour, lw=3, zorder=4)
-        for run, value in zip(group.counted, values, strict=True):
-            self.rows.append((panel, group.env, group.label, 1, run.seed, f"{value:.6g}", ""))
-        spread = "" if seeds < 2 else f"{std:.6g}"
-        row = (f"{panel}: mean", group.env, group.label, seeds, "", f"{mean:.6g}", spread)
-        self.rows.append(row)
-
-    def write(self, path: Path) -> Path:
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(self.rows)
-        return path
-
-
-def draw(name: str, folder: Path, out: Path, stem: str | None = None) -> list[Path]:
-    """Draw the figure `name` from the trials below `folder` into the folder `out`."""
-    if name not in FIGURES:
-        raise UserError(f"there is no figure '{name}'; there are {', '.join(FIGURES)}")
-    results = read_results(folder)
-    for note in results.notes:
-        warnings.warn(note, stacklevel=2)
+def draw(kind: str, folders: Sequence[Path], out: Path, stem: str | None = None) -> list[Path]:
+    """Draw a kind of figure from the runs at or below `folders` into the folder `out`."""
+    if kind not in KINDS:
+        raise UserError(f"there is no kind of figure '{kind}'; there are {', '.join(KINDS)}")
+    results = _read(folders)
     sheet = Sheet(results, styles(results.labels))
-    figure = FIGURES[name](sheet)
+    figure = KINDS[kind](sheet)
     out.mkdir(parents=True, exist_ok=True)
-    stem = stem or name
-    paths = [*save(figure, out / stem), sheet.write(out / f"{stem}.csv")]
-    return [*paths, *_write_table(results, out / stem)]
+    name = stem or (folders[0].resolve().name if len(folders) == 1 else kind)
+    paths = [*save(figure, out / name), sheet.write(out / f"{name}.csv")]
+    return [*paths, *_write_table(results, out / name)]
+
+
+def plot(
+    folders: Sequence[Path], out: Path, column: str | None = None, look: Look | None = None
+) -> None:
+    """One picture: the curves of a column of metrics.csv or evaluations.csv."""
+    require_format(out)
+    results = _read(folders)
+    sheet = Sheet(results, styles(results.labels), look or Look())
+    save_as(curves(sheet, column or RETURN), out)
+
+
+def _read(folders: Sequence[Path]) -> Results:
+    results = read_results(*folders)
+    for note in results.notes:
+        warnings.warn(note, stacklevel=3)
+    return results
 
 
 def _write_table(results: Results, stem: Path) -> list[Path]:
@@ -117,31 +76,53 @@ def _write_table(results: Results, stem: Path) -> list[Path]:
     return beside
 
 
-def _grid(figure: Any, count: int, most: int) -> list[Any]:
-    columns = min(count, most)
+def _columns(count: int) -> int:
+    """Of panels: four in a square, many in rows of four."""
+    return {4: 2, 5: 3, 6: 3, 9: 3}.get(count, min(count, 4))
+
+
+def _grid(count: int) -> tuple[Any, list[Any]]:
+    """A figure and its panels."""
+    columns = _columns(count)
     rows = -(-count // columns)
+    figure = new_figure(max(4.4 * columns, 6.5), 3.2 * rows + 0.9)
     axes: list[Any] = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axis in axes[count:]:
         axis.set_visible(False)
-    return axes[:count]
+    return figure, axes[:count]
 
 
-def _size(count: int, most: int) -> tuple[float, float]:
-    columns = min(count, most)
-    return max(4.4 * columns, 6.5), 3.2 * -(-count // columns) + 0.9
-
-
-def learning_curves(sheet: Sheet, columns: int) -> Any:
-    """One panel a task: Figures 5 and 6."""
+def curves(sheet: Sheet, column: str = RETURN) -> Any:
+    """Learning curves, one panel a task: Figures 5 and 6."""
     tasks = sheet.results.groups
-    figure = new_figure(*_size(len(tasks), columns))
-    axes = _grid(figure, len(tasks), columns)
+    figure, axes = _grid(len(tasks))
+    without: list[Group] = []
     for axis, (env, groups) in zip(axes, tasks.items(), strict=True):
-        for group in groups.values():
-            sheet.curve(axis, "return", group)
-        tidy(axis, _title(env, groups.values()), RETURN)
+        without += sheet.curves(
+            axis, "return" if column == RETURN else column, groups.values(), column
+        )
+        tidy(axis, _title(env, groups.values()), WORDS.get(column, column))
+    _require_some(sheet, column)
+    for group in without:
+        warnings.warn(f"{group.label} on {group.env} {_why(group, column)}", stacklevel=3)
     legend(figure, axes)
     return figure
+
+
+def _require_some(sheet: Sheet, column: str) -> None:
+    if sheet.rows:
+        return
+    known = list(dict.fromkeys(c for run in sheet.results.runs for c in run.columns))
+    if column in known:
+        raise UserError("these runs have no step in common, so no mean can be drawn")
+    where = f"{sheet.results.folder} has no column '{column}' to draw"
+    raise UserError(f"{where}; it has {', '.join(known) or 'none yet'}")
+
+
+def _why(group: Group, column: str) -> str:
+    if any(run.series(column) for run in group.drawn):
+        return "has seeds without a step in common and is not drawn"
+    return f"has no '{column}' and is not drawn"
 
 
 def _title(env: str, groups: Any) -> str:
@@ -153,20 +134,20 @@ def _title(env: str, groups: Any) -> str:
     return f"{env}, {span} seed{'' if counts[-1] == 1 else 's'}"
 
 
-def cartpole(sheet: Sheet) -> Any:
-    """Figure 3: curves, the bias of μ against π, and snapshots of both below."""
-    shots = _snapshot_run(sheet.results)
-    figure = new_figure(12, 8.6 if shots else 4.4)
-    top, bottom = figure.subfigures(2, 1, height_ratios=(1.05, 1)) if shots else (figure, None)
-    left, right = top.subplots(1, 2, width_ratios=(1.35, 1))
-    for group in sheet.results.all_groups():
-        sheet.curve(left, "return", group)
-        if "adac-" in group.agent_name:
-            sheet.curve(right, "bias", group, "bias")
-    env, groups = next(iter(sheet.results.groups.items()))
-    tidy(left, _title(env, groups.values()), RETURN)
-    tidy(right, "bias of μ: ‖mean of μ − π‖", "bias")
-    legend(top, [left, right])
+def behaviour(sheet: Sheet) -> Any:
+    """Curves, the bias of μ against π, and snapshots of both below: Figure 3."""
+    shots, tasks = _snapshot_run(sheet.results), sheet.results.groups
+    height = 4.4 * len(tasks)
+    figure = new_figure(12, height + 4.2 if shots else height)
+    ratios = (1.05 * len(tasks), 1)
+    top, bottom = figure.subfigures(2, 1, height_ratios=ratios) if shots else (figure, None)
+    axes = top.subplots(len(tasks), 2, width_ratios=(1.35, 1), squeeze=False)
+    for (left, right), (env, groups) in zip(axes, tasks.items(), strict=True):
+        sheet.curves(left, "return", groups.values())
+        sheet.curves(right, "bias", (g for g in groups.values() if "adac-" in g.agent_name), "bias")
+        tidy(left, _title(env, groups.values()), WORDS[RETURN])
+        tidy(right, "bias of μ: ‖mean of μ − π‖", WORDS["bias"])
+    legend(top, axes.ravel())
     if shots is not None:
         _snapshots(sheet, bottom, *shots)
     return figure
@@ -202,18 +183,17 @@ def _snapshots(sheet: Sheet, figure: Any, run: Run, shots: Sequence[Snapshot]) -
     )
 
 
-def contamination(sheet: Sheet) -> Any:
-    """Figure 4: what the bonus does to the environment's own return, and the bonus itself."""
-    figure = new_figure(11, 4.4)
-    left, right = figure.subplots(1, 2)
-    column = _bonus_column(sheet.results)
-    for group in sheet.results.all_groups():
-        sheet.curve(left, "environment return", group)
-        sheet.curve(right, "intrinsic", group, column)
-    env, groups = next(iter(sheet.results.groups.items()))
-    tidy(left, f"{_title(env, groups.values())}: environment", RETURN)
-    tidy(right, "the bonus, apart", BONUS[column])
-    legend(figure, [left, right])
+def bonus(sheet: Sheet) -> Any:
+    """The environment's own return, and the intrinsic reward beside it: Figure 4."""
+    tasks, column = sheet.results.groups, _bonus_column(sheet.results)
+    figure = new_figure(11, 4.4 * len(tasks))
+    axes = figure.subplots(len(tasks), 2, squeeze=False)
+    for (left, right), (env, groups) in zip(axes, tasks.items(), strict=True):
+        sheet.curves(left, "environment return", groups.values())
+        sheet.curves(right, "intrinsic", groups.values(), column)
+        tidy(left, f"{_title(env, groups.values())}: environment", WORDS[RETURN])
+        tidy(right, "the bonus, apart", WORDS[column])
+    legend(figure, axes.ravel())
     return figure
 
 
@@ -224,7 +204,7 @@ def _bonus_column(results: Results) -> str:
     raise UserError("none of these runs has an intrinsic reward in its metrics.csv")
 
 
-def ablation(sheet: Sheet) -> Any:
+def dots(sheet: Sheet) -> Any:
     """Final returns seed by seed, one row a variant; beside them how far π is saturated."""
     tasks, labels = sheet.results.groups, sheet.results.labels
     ratios = [3, 1] * len(tasks)
@@ -262,18 +242,9 @@ def late(run: Run, column: str) -> float:
     return statistics.final_score(list(series), list(series.values())) if series else -1.0
 
 
-def sparse(sheet: Sheet) -> Any:
-    return learning_curves(sheet, columns=2)
-
-
-def benchmark(sheet: Sheet) -> Any:
-    return learning_curves(sheet, columns=4)
-
-
-FIGURES: dict[str, Callable[[Sheet], Any]] = {
-    "cartpole": cartpole,
-    "contamination": contamination,
-    "sparse": sparse,
-    "benchmark": benchmark,
-    "ablation": ablation,
+KINDS: dict[str, Callable[[Sheet], Any]] = {
+    "curves": curves,
+    "bonus": bonus,
+    "dots": dots,
+    "behaviour": behaviour,
 }

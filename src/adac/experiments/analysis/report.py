@@ -20,7 +20,7 @@ import numpy as np
 
 from adac.errors import UserError
 from adac.experiments.analysis import statistics, tables
-from adac.experiments.analysis.plots import COLOURS
+from adac.experiments.analysis.drawing import COLOURS
 from adac.experiments.analysis.results import Group, Results, Run, read_results, thin
 from adac.experiments.analysis.snapshots import GRID, density, read_snapshots, state_name
 from adac.experiments.analysis.statistics import Interval, Marks, Moments

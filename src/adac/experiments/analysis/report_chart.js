@@ -46,17 +46,27 @@ function smoothed(values, reach) {
 
 function summary(rows, kind) {
   const count = rows.length;
-  const mean = [], low = [], high = [];
+  const mean = [], low = [], high = [], std = [];
   for (let i = 0; i < rows[0].length; i += 1) {
     const column = rows.map((row) => row[i]);
     const centre = column.reduce((a, b) => a + b, 0) / count;
     const squares = column.reduce((a, b) => a + (b - centre) ** 2, 0);
-    const std = count > 1 ? Math.sqrt(squares / (count - 1)) : 0;
+    const spread = count > 1 ? Math.sqrt(squares / (count - 1)) : 0;
     mean.push(centre);
-    low.push(kind === "range" ? Math.min(...column) : centre - std);
-    high.push(kind === "range" ? Math.max(...column) : centre + std);
+    std.push(spread);
+    low.push(kind === "range" ? Math.min(...column) : centre - spread);
+    high.push(kind === "range" ? Math.max(...column) : centre + spread);
   }
-  return { mean, low, high };
+  return { mean, std, low, high };
+}
+
+// A band never goes beyond what some run has reached: returns and shares have bounds.
+function withinReach(series) {
+  const values = series.flatMap((s) => s.rows.flat());
+  const lowest = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const highest = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  const clip = (line) => line.map((v) => Math.min(Math.max(v, lowest), highest));
+  return series.map((s) => ({ ...s, low: clip(s.low), high: clip(s.high) }));
 }
 
 class Chart {
@@ -74,10 +84,10 @@ class Chart {
 
   show(series, options) {
     this.options = options;
-    this.series = series.map((s) => {
+    this.series = withinReach(series.map((s) => {
       const rows = s.rows.map((row) => smoothed(row, options.smooth));
       return { ...s, rows, ...summary(rows, options.band) };
-    });
+    }));
     this.draw();
   }
 
@@ -221,7 +231,7 @@ class Chart {
       this.marks.append(svg("circle", { cx: x, cy: this.y(s.mean[i]), r: 3.5, fill: s.colour }));
       const swatch = html("span", { class: "swatch" });
       swatch.style.background = s.colour;
-      const spread = s.rows.length > 1 && this.options.band === "std" ? ` ± ${short(s.high[i] - s.mean[i])}` : "";
+      const spread = s.rows.length > 1 && this.options.band === "std" ? ` ± ${short(s.std[i])}` : "";
       this.tip.append(html("div", {}, html("span", {}, swatch, s.label), html("span", {}, `${short(s.mean[i])}${spread}`)));
     }
     this.tip.hidden = false;

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac.errors import UserError
-from adac.experiments.analysis.plots import Curve, common_curve
+from adac.experiments.analysis.curves import Curve, common_curve
 from adac.experiments.analysis.statistics import Scores, final_score
 from adac.runs.csv_table import read_table
 from adac.runs.folder import distinct_labels, label_of, read_config, same_runs
 
 Series = dict[int, float]  # step → value
+RETURN = "mean_return"  # the column of evaluations.csv
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Run:
     @property
     def returns(self) -> Series:
         """Of the target policy, on the environment's own reward."""
-        return self.evaluations.get("mean_return", {})
+        return self.evaluations.get(RETURN, {})
 
     @property
     def last_step(self) -> int:
@@ -57,7 +59,12 @@ class Run:
         return final_score(list(self.returns), list(self.returns.values()))
 
     def series(self, column: str) -> Series:
-        return self.returns if column == "mean_return" else self.metrics.get(column, {})
+        """A column of metrics.csv or, failing that, of evaluations.csv."""
+        return self.metrics.get(column) or self.evaluations.get(column, {})
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys((*self.evaluations, *self.metrics)))
 
 
 @dataclass
@@ -86,16 +93,16 @@ class Group:
     def scores(self) -> Scores:
         return np.array([run.score for run in self.counted], np.float64)
 
-    def curve(self, column: str = "mean_return") -> Curve | None:
+    def curve(self, column: str = RETURN) -> Curve | None:
         """A column over the steps that all drawn seeds have; None where there is no such step."""
         return common_curve([s for s in (run.series(column) for run in self.drawn) if s])
 
 
 @dataclass
 class Results:
-    """All runs below a folder: groups by task, then by label; and what a reader must know."""
+    """All runs below some folders: groups by task, then by label; and what a reader must know."""
 
-    folder: Path
+    folder: Path  # that holds all of them
     groups: dict[str, dict[str, Group]]
     notes: list[str]
 
@@ -117,19 +124,12 @@ class Results:
         return {name: groups for name, groups in found.items() if groups}
 
 
-def read_results(folder: Path) -> Results:
-    """Every run folder at or below `folder`; a damaged one is passed over with a note."""
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder")
-    runs, notes = [], []
-    for path in sorted(folder.rglob("config.json")):
-        try:
-            runs.append(read_run(path.parent))
-        except (UserError, OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-            notes.append(f"passed over {_name(path.parent, folder)}: {_reason(error)}")
-    if not runs:
-        raise UserError(f"{folder} holds no run folder that can be read{_first(notes)}")
-    runs = _once_each(runs, folder, notes)
+def read_results(*folders: Path) -> Results:
+    """Every run folder at or below these; a damaged one is passed over with a note."""
+    notes: list[str] = []
+    root = Path(os.path.commonpath([folder.absolute() for folder in folders]))
+    found = {run.folder: run for folder in folders for run in _runs(folder, root, notes)}
+    runs = _once_each(list(found.values()), root, notes)
     groups: dict[str, dict[str, Group]] = {}
     for env, members in _by_env(sorted(runs, key=_place)).items():
         for run, label in zip(
@@ -137,7 +137,22 @@ def read_results(folder: Path) -> Results:
         ):
             group = groups.setdefault(env, {}).setdefault(label, Group(env, label))
             group.runs.append(run)
-    return Results(folder, groups, notes + _unfinished(groups))
+    return Results(root, groups, list(dict.fromkeys(notes)) + _unfinished(groups))
+
+
+def _runs(folder: Path, root: Path, notes: list[str]) -> list[Run]:
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder")
+    runs, passed = [], []
+    for path in sorted(folder.absolute().rglob("config.json")):
+        try:
+            runs.append(read_run(path.parent))
+        except (UserError, OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+            passed.append(f"passed over {_name(path.parent, root)}: {_reason(error)}")
+    if not runs:
+        raise UserError(f"{folder} holds no run folder that can be read{_first(passed)}")
+    notes += passed
+    return runs
 
 
 def read_run(folder: Path) -> Run:
@@ -151,8 +166,7 @@ def read_run(folder: Path) -> Run:
         label=label_of(config),
         evaluations=evaluations,
         metrics=_columns(folder / "metrics.csv"),
-        finished=_ended(config, evaluations.get("mean_return", {}))
-        or (folder / "done.json").is_file(),
+        finished=_ended(config, evaluations.get(RETURN, {})) or (folder / "done.json").is_file(),
     )
 
 
@@ -229,7 +243,7 @@ def _unfinished(groups: dict[str, dict[str, Group]]) -> list[str]:
         open_runs = [run for group in row.values() for run in group.runs if not run.finished]
         if open_runs:
             count, total = len(open_runs), sum(len(group.runs) for group in row.values())
-            notes.append(f"{env}: {count} of {total} runs are unfinished and not in the table")
+            notes.append(f"{env}: {count} of {total} runs are unfinished and have no score yet")
         lengths = {run.last_step for group in row.values() for run in group.counted}
         if len(lengths) > 1:
             low, high = min(lengths), max(lengths)

@@ -38,6 +38,7 @@ class Suite:
     schedule: Mapping[str, int] = field(default_factory=dict)  # what differs from `plan`
     num_envs: int = 1
     snapshots: tuple[str, ...] = ()  # entrants whose policies are looked at, with the first seed
+    figure: str = "curves"  # the kind that `adac reproduce` draws
 
     def steps_of(self, task: str) -> int:
         if isinstance(self.steps, int):
@@ -190,7 +191,7 @@ def _ablation() -> tuple[Entrant, ...]:
     return (*variants, *named("paper-adac-td3", "td3"))
 
 
-_SUITES = (
+_PAPER = (
     Suite(
         "cartpole",
         "Figure 3: exploration on the modified CartPole",
@@ -199,6 +200,7 @@ _SUITES = (
         + named("ddpg-ou-0.2", "ddpg-ou-1.0", "sac"),
         30_000,
         snapshots=("adac-ddpg",),
+        figure="behaviour",
     ),
     Suite(
         "contamination",
@@ -206,6 +208,7 @@ _SUITES = (
         (PENDULUM,),
         named("td3-vime", "adac-td3-vime"),
         30_000,
+        figure="bonus",
     ),
     Suite(
         "sparse",
@@ -227,9 +230,10 @@ _SUITES = (
         (PENDULUM, CARTPOLE, MOUNTAIN_CAR),
         _ablation(),
         {PENDULUM: 15_000, CARTPOLE: 15_000, MOUNTAIN_CAR: 20_000},
+        figure="dots",
     ),
 )
-SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in _PAPER}
 
 
 def find(what: str) -> Suite:

@@ -174,23 +174,13 @@ def _train(trial: Trial, folder: Path, notify: Notify, saved: Saved) -> float:
         learner.close()
 
 
-class _TrialLearner(Learner):
-    """A learner whose configuration names its line in the legend."""
-
-    label = ""
-
-    def config(self) -> dict[str, Any]:
-        return super().config() | {"label": self.label}
-
-
 def _learner(trial: Trial, folder: Path) -> Learner:
     if checkpoint_step(folder):
         envs.import_module_of(trial.task)  # named by whoever runs the sweep, not by the folder
-        learner = _TrialLearner.load(folder)
-        assert isinstance(learner, _TrialLearner)
+        learner = Learner.load(folder)
     else:
         agent = settings.from_json(trial.agent)
-        learner = _TrialLearner(trial.task, agent, seed=trial.seed, num_envs=trial.num_envs)
+        learner = Learner(trial.task, agent, seed=trial.seed, num_envs=trial.num_envs)
     learner.agent_name, learner.label = trial.agent_name, trial.label
     return learner
 
