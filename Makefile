@@ -6,7 +6,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := classic mujoco box2d pybullet plot video tensorboard wandb experiments dev
+EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb experiments dev
 
 .PHONY: demo install test lint bench lock clean
 
