@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+from adac.training.live import Live
 from numpy.typing import NDArray
 
 from adac import Learner
@@ -22,7 +23,6 @@ from adac.core import settings
 from adac.core.agent import Agent
 from adac.core.presets import make
 from adac.training.compiled import compile_steps
-from adac.training.live import Live
 from adac.training.replay import width
 
 TASK = "adac/PendulumSparse-v0"

@@ -5,13 +5,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from adac.training.live import Live
 
 from adac.core import agent as core
 from adac.core import presets
 from adac.core.agent import Agent
 from adac.core.explorers import Analogous, GaussianNoise
 from adac.training.compiled import SMALL_PRODUCTS, compile_steps, known_options
-from adac.training.live import Live
 from adac.training.replay import unpack, width
 from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, tiny
 

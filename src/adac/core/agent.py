@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,11 +15,10 @@ import optax
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
-from adac.core.critics import Bootstrap, Critic, Scalar
+from adac.core.critics import Bootstrap, Critic, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import setting
 from adac.core.intrinsic import Intrinsic
-from adac.core.intrinsic.gap import action_gap
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.validation import at_least, counts
@@ -116,7 +115,7 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
         for row in keys
     )
     explorer, sizes = agent.explorer, Sizes(obs_dim, action_dim, agent.networks.latent)
-    shared = explorer.trained and not explorer.separate
+    shared = explorer.trained and not (explorer.separate or explorer.joins_the_base)
     return AgentState(
         actor=Net(
             actor,
@@ -214,7 +213,11 @@ def update(
     critic, metrics = _improve_critics(agent, state, batch, target_key)
     metrics |= model_metrics
     state = state._replace(critic=critic)
-    if improve:
+    if improve and agent.explorer.joins_the_base:
+        keys = base_key, xi_key
+        state, policy_metrics = _improve_both_policies(agent, state, batch, progress, keys)
+        state, metrics = _move_targets(agent, state), metrics | policy_metrics
+    elif improve:
         state, base_metrics = _improve_target_policy(agent, state, batch, base_key)
         state, behaviour_metrics = _improve_behaviour_policy(agent, state, batch, progress, xi_key)
         state = _move_targets(agent, state)
@@ -277,11 +280,47 @@ def _with_statistics(trained: Any, passed: Any) -> Any:
     return eqx.combine(split_trained(trained)[0], split_trained(passed)[1])
 
 
+def _improve_both_policies(
+    agent: Agent, state: AgentState, batch: Batch, progress: Array, keys: tuple[Array, Array]
+) -> tuple[AgentState, Metrics]:
+    """π and μ by J_π + J_μ under one optimiser (Eq. 4), each ∇Q at the same scale.
+
+    Adam makes full steps of any gradient, however small: a loss of its own lets π run to the bound
+    where Q is flat, and μ with it. Beside J_μ, a gradient that means nothing moves nothing.
+    """
+    explorer, base_key, xi_key = agent.explorer, *keys
+    qs, aux = _task_values(agent, state, batch.obs), state.aux
+    policy, behaviour_q = behaviour_policy(agent, state), _behaviour_value(agent, state, batch.obs)
+    action = agent.base.greedy(state.actor.params(batch.obs))
+    scale = explorer.score_scale(jax.grad(lambda a: jnp.sum(qs[0](a)))(action))
+
+    def loss(actor: Actor) -> tuple[Array, Any]:
+        pi, log_prob = agent.base.actor_loss(actor(batch.obs), qs, aux, base_key)
+        seen = view(agent, policy._replace(actor=actor))
+        mu, metrics = explorer.loss(seen, behaviour_q, batch.obs, progress, xi_key)
+        return pi / scale + mu, (log_prob, metrics | {"actor_loss": pi, "behaviour_loss": mu})
+
+    actor, (_, (log_prob, metrics)) = descend(loss, _adam(agent, agent.base.actor_lr), state.actor)
+    aux = agent.base.improve_aux(aux, log_prob, batch.action.shape[-1])
+    learned = explorer.improve_learned(state.explorer, metrics)
+    state = state._replace(actor=actor, aux=aux, explorer=learned)
+    return state, metrics | agent.base.aux_metrics(aux)
+
+
+def _task_values(agent: Agent, state: AgentState, obs: Array) -> list[Value]:
+    return [agent.critic.at(network, obs) for network in state.critic.params[0]]
+
+
+def _behaviour_value(agent: Agent, state: AgentState, obs: Array) -> Value:
+    """Of the first critic of the last stream."""
+    return agent.critic.at(state.critic.params[-1][0], obs)
+
+
 def _improve_target_policy(
     agent: Agent, state: AgentState, batch: Batch, key: Array
 ) -> tuple[AgentState, Metrics]:
     """π by the base's own objective on the task critic, stream 0 (Eq. 1)."""
-    qs = [agent.critic.at(network, batch.obs) for network in state.critic.params[0]]
+    qs = _task_values(agent, state, batch.obs)
 
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)
@@ -297,13 +336,12 @@ def _improve_behaviour_policy(
 ) -> tuple[AgentState, Metrics]:
     """μ by amortised SVGD on the behaviour critic, the last stream (Eq. 3).
 
-    With co-training the same weights move, under a second optimiser (Eq. 4).
+    With co-training the same weights move, under a second optimiser (Appendix B).
     """
     explorer = agent.explorer
     if not explorer.trained:
         return state, {}
-    q = agent.critic.at(state.critic.params[-1][0], batch.obs)
-    policy = behaviour_policy(agent, state)
+    q, policy = _behaviour_value(agent, state, batch.obs), behaviour_policy(agent, state)
 
     def loss(actor: Actor) -> tuple[Array, Metrics]:
         seen = view(agent, policy._replace(actor=actor))
@@ -344,40 +382,3 @@ def descend(
     step, opts[opt] = optimiser.update(gradient, opts[opt])
     params = eqx.combine(optax.apply_updates(trained, step), still)
     return net._replace(params=params, opts=tuple(opts)), (value, extra)
-
-
-def diagnose(
-    agent: Agent, state: AgentState, obs: Array, recent: Batch, key: Array, *, samples: int = 16
-) -> Metrics:
-    """How far μ has drifted from π ("bias", Figure 3), how wide it is, and who is saturated.
-
-    Saturation (|a| > 0.98) is how the literal algorithm collapses: it must never be silent. With
-    an intrinsic reward, also how much more bonus μ's `recent` actions promise than π's.
-    """
-    mu_key, gap_key = jax.random.split(key)
-    count = obs.shape[0]
-    learned = replace(agent, explorer=agent.explorer.without_noise())
-    repeated = jnp.repeat(obs, samples, axis=0)
-    action_dim = recent.action.shape[-1]
-    memory = init_memory(learned, count * samples, obs.shape[-1], action_dim)
-    first = jnp.ones(count * samples, bool)
-    mu, _ = act(learned, state, repeated, memory, first, mu_key)
-    mu = mu.reshape(count, samples, action_dim)
-    pi = _online_policy(agent, state, obs)
-    metrics = {
-        "bias": jnp.mean(jnp.linalg.norm(jnp.mean(mu, axis=1) - pi, axis=-1)),
-        "spread": jnp.mean(jnp.std(mu, axis=1)),
-        "saturation_pi": jnp.mean((jnp.abs(pi) > 0.98).astype(jnp.float32)),
-        "saturation_mu": jnp.mean((jnp.abs(mu) > 0.98).astype(jnp.float32)),
-    }
-    if agent.intrinsic is None:
-        return metrics
-    greedy_action = _online_policy(agent, state, recent.obs)
-    gap = action_gap(
-        agent.intrinsic, state.intrinsic, recent.obs, recent.action, greedy_action, gap_key
-    )
-    return metrics | gap
-
-
-def _online_policy(agent: Agent, state: AgentState, obs: Array) -> Array:
-    return greedy(agent, Policy(state.actor.params, state.statistics), obs)

@@ -29,6 +29,9 @@ class Value(Protocol):
     def gradient(self, action: Array) -> Array:
         """∇_a Q of K actions a state, [B, K, d] → [B, K, d]."""
 
+    def at(self, states: int) -> "Value":
+        """The same at the first `states` of its states."""
+
 
 class Bootstrap(NamedTuple):
     """Where a critic's target comes from: transitions, and what π does after them."""
@@ -120,6 +123,9 @@ class NetworkValue(NamedTuple):
 
     def __call__(self, action: Array) -> Array:
         return self.critic.value(self.network(self.obs, action))
+
+    def at(self, states: int) -> "NetworkValue":
+        return self._replace(obs=self.obs[:states])
 
     def gradient(self, action: Array) -> Array:
         def of(obs: Array, action: Array) -> Array:

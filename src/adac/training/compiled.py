@@ -18,6 +18,7 @@ from jax import Array
 
 from adac.core import agent as core
 from adac.core.agent import Agent, AgentState, Batch, Metrics, batch_fields
+from adac.core.diagnose import diagnose as diagnose_agent
 from adac.core.explorers import Explorer, Policy, Transition
 from adac.core.normalise import Statistics
 from adac.core.normalise import observe as observe_statistics
@@ -246,7 +247,7 @@ def diagnose(
 ) -> Metrics:
     key = jax.random.fold_in(key, number)
     obs = program.batch(rows).obs
-    return core.diagnose(program.agent, state, obs, program.batch(recent), key)
+    return diagnose_agent(program.agent, state, obs, program.batch(recent), key)
 
 
 class RunningAgent:

@@ -15,6 +15,7 @@ from adac.core.validation import at_least, counts, one_of, tuples
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
+Optimisers = Literal["one", "two"]
 # K and β (Appendix D), and ξ drawn anew at every step (Section 4.1).
 PAPER_NUMBERS: Final[dict[str, Any]] = {
     "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
@@ -34,16 +35,22 @@ class Analogous(Explorer):
     particles: int = setting(8, "K, the particles of SVGD per state.")
     beta_start: float = setting(0.2, "β at the start; it is annealed linearly over the run.")
     beta_end: float = setting(0.2, "β at the end.")
-    behaviour_lr: float = setting(3e-4, "Learning rate of the behaviour policy μ.")
+    behaviour_states: int = setting(
+        64, "States of the minibatch that μ is improved at; 0: all of them."
+    )
+    optimisers: Optimisers = setting(
+        "one", "One optimiser on J_π + J_μ (Eq. 4), or two in turn as in the paper's Appendix B."
+    )
+    behaviour_lr: float = setting(3e-4, "Learning rate of μ, where it has an optimiser of its own.")
     space: Space = setting("pre-squash", "Where the particles live: before the squash, or actions.")
     log_det: bool = setting(True, "The squash's log-determinant in the target density.")
     bandwidth: Bandwidth = setting("median", "Kernel width: the median heuristic, or σ = d/K.")
     other_particles: bool = setting(
         True, "Average Eq. 3 over the other particles only, which is unbiased at any K."
     )
-    normalise_score: bool = setting(True, "Divide ∇Q by its mean magnitude over the batch.")
+    normalise_score: bool = setting(True, "Divide ∇Q by its mean |∂Q/∂a_i| over the batch.")
     score_floor: float = setting(
-        1.0, "Divide ∇Q by this where its mean magnitude is less: where Q is flat μ stays wide."
+        1.0, "Divide ∇Q by this where that mean is less: where Q is flat μ stays wide."
     )
     latent_correlation: float | tuple[float, ...] = setting(
         (0.0, 0.95),
@@ -63,15 +70,26 @@ class Analogous(Explorer):
         return not self.co_training
 
     @property
+    def joins_the_base(self) -> bool:
+        return self.optimisers == "one" and self.co_training
+
+    @property
     def learning_rate(self) -> float:
         return self.behaviour_lr
 
+    def score_scale(self, gradient: Array) -> Array:
+        """What ∇Q is divided by: its mean |∂Q/∂a_i|, per dimension, so that β weighs as much in
+        many dimensions as in one; and at least the floor, so that a flat Q stays flat."""
+        return jnp.maximum(jnp.mean(jnp.abs(gradient)) + 1e-8, self.score_floor)
+
     def __post_init__(self) -> None:
         counts(self, 1, "particles")
+        counts(self, 0, "behaviour_states")
         tuples(self, "latent_correlation")
         at_least(self, 0.0, "beta_start", "beta_end", "behaviour_lr", "score_floor")
         one_of(self, "space", get_args(Space))
         one_of(self, "bandwidth", get_args(Bandwidth))
+        one_of(self, "optimisers", get_args(Optimisers))
         if self.action_noise is not None:
             at_least(self, 0.0, "action_noise")
         if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
@@ -92,6 +110,8 @@ class Analogous(Explorer):
             "bandwidth": "paper",
             "normalise_score": False,
             "other_particles": False,
+            "optimisers": "two",
+            "behaviour_states": 0,
             "action_noise": None,
         }
         return Analogous(**(literal | settings))
@@ -144,9 +164,10 @@ class Analogous(Explorer):
         self, view: View, q: Value, obs: Array, progress: Array, key: Array
     ) -> tuple[Array, dict[str, Array]]:
         """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 24)."""
-        xi = jax.random.normal(key, (obs.shape[0], self.particles, view.latent))
+        states = min(self.behaviour_states or obs.shape[0], obs.shape[0])
+        xi = jax.random.normal(key, (states, self.particles, view.latent))
         beta = self.beta(progress)
-        return self.objective(view, q, obs, xi, beta), {"beta": beta}
+        return self.objective(view, q.at(states), obs[:states], xi, beta), {"beta": beta}
 
     def objective(self, view: View, q: Value, obs: Array, xi: Array, beta: Array) -> Array:
         """The surrogate whose gradient is Eq. 3's, for K given ξ a state, [B, K, l]."""
@@ -154,8 +175,7 @@ class Analogous(Explorer):
         action = jnp.tanh(u)
         gradient = q.gradient(jax.lax.stop_gradient(action))
         if self.normalise_score:
-            magnitude = jnp.mean(jnp.linalg.norm(gradient, axis=-1)) + 1e-8
-            gradient = gradient / jnp.maximum(magnitude, self.score_floor)
+            gradient = gradient / self.score_scale(gradient)
         if self.space == "action":
             x, score = action, gradient
         else:

@@ -35,6 +35,10 @@ class _Composed(Explorer):
         return self.main.separate
 
     @property
+    def joins_the_base(self) -> bool:
+        return self.main.joins_the_base
+
+    @property
     def learning_rate(self) -> float:
         return self.main.learning_rate
 
@@ -49,6 +53,9 @@ class _Composed(Explorer):
 
     def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
         return self.main.improve_learned(learned, metrics)
+
+    def score_scale(self, gradient: Array) -> Array:
+        return self.main.score_scale(gradient)
 
     def without_noise(self) -> Explorer:
         return self.main.without_noise()

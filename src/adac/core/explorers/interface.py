@@ -133,6 +133,15 @@ class Explorer(ABC):
         """Whether μ has a network of its own."""
         return False
 
+    @property
+    def joins_the_base(self) -> bool:
+        """Whether its loss is added to the base's, under one optimiser (Eq. 4)."""
+        return False
+
+    def score_scale(self, gradient: Array) -> Array:
+        """What ∇Q is divided by where the loss joins the base's."""
+        return jnp.ones(())
+
     def without_noise(self) -> "Explorer":
         """μ as far as it is learned, without noise that would hide a collapse."""
         return self

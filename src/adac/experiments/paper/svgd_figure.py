@@ -78,6 +78,9 @@ class KnownValue(NamedTuple):
     def __call__(self, action: Array) -> Array:
         return self.q(action)
 
+    def at(self, states: int) -> "KnownValue":
+        return self
+
     def gradient(self, action: Array) -> Array:
         gradient: Array = jax.grad(lambda a: jnp.sum(self.q(a)))(action)
         return gradient
