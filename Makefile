@@ -2,13 +2,14 @@
 # make install   .venv with every extra but bench
 # make test      formatter, linter, type checker, tests
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
+# make parity    our baselines beside their published results; resumes, hours
 # make lock      requirements.lock anew, from pyproject.toml
 
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb experiments dev
 
-.PHONY: demo install test lint bench lock clean
+.PHONY: demo install test lint bench parity lock clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -49,6 +50,11 @@ test: .venv/.atlas lint
 
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
+
+parity: .venv/.ready
+	$(BIN)/adac sweep experiments/parity_pendulums.toml --publish
+	$(BIN)/adac sweep experiments/parity.toml --publish
+	$(BIN)/python benchmarks/parity.py
 
 lock: .venv/.ready
 	$(BIN)/python -m pip install --quiet pip-tools==7.6.2

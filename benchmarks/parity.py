@@ -1,92 +1,74 @@
-"""Does our TD3 learn, and fail, as Stable-Baselines3's does? The same settings, many seeds.
+"""Our baselines beside their published results: the last evaluation of each seed.
 
-python benchmarks/parity.py                                  ten seeds of InvertedPendulum-v4
-python benchmarks/parity.py --env Pendulum-v1 --steps 10000 --seeds 5
+make parity                              runs what is missing (it resumes), then prints the table
+python benchmarks/parity.py              prints the table of what is in results/parity
 
-On InvertedPendulum TD3's first updates decide: on some seeds π ends at the bound in every state,
-where tanh is flat, and stays. A baseline that did so more often than others' would be unfair to
-compare with. Stable-Baselines3 runs in .venv-bench (`make bench` makes it), both with one thread.
+Published: TD3's authors' own curves (sfujim/TD3, learning_curves, -v1 tasks, ten seeds), SAC from
+DAVIAN-Robotics/SimbaV2 (results/baseline/sac.csv, -v4 tasks, ten seeds).
 """
 
-import argparse
-import json
-import os
-import subprocess
 import sys
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
-WARMUP, EPISODES, STATES = 1_000, 10, 256
-Outcome = dict[str, float]
+import numpy as np
 
-
-def ours(env: str, steps: int, seed: int) -> Outcome:
-    from adac import Learner
-
-    learner = Learner(env, "td3", seed=seed, overrides={"warmup": WARMUP}).learn(steps)
-    saturation = learner.diagnose()["saturation_pi"]
-    return {"return": float(learner.evaluate(EPISODES).returns.mean()), "saturation": saturation}
+from adac.experiments.analysis.results import read_results
 
 
-def theirs(env: str, steps: int, seed: int) -> Outcome:
-    import numpy as np
-    from stable_baselines3.common.evaluation import evaluate_policy
-
-    from peers import make_model
-
-    arguments = argparse.Namespace(env=env, library="sb3", agent="td3")
-    model: Any = make_model(arguments, WARMUP, seed)
-    model.learn(steps)
-    seen = model.replay_buffer.observations[:steps, 0]
-    chosen = seen[np.linspace(0, len(seen) - 1, STATES).astype(int)]
-    action, _ = model.predict(chosen, deterministic=True)
-    bound = np.abs(action) > 0.98 * model.action_space.high
-    value, _ = evaluate_policy(model, model.get_env(), EPISODES)
-    return {"return": float(value), "saturation": float(bound.mean())}
+class Published(NamedTuple):
+    mean: float
+    std: float
+    low: float
+    high: float
 
 
-def one(python: str, library: str, settings: argparse.Namespace, seed: int) -> Outcome:
-    from adac.experiments.sweeps.workers import SINGLE_THREAD
+class Solved(NamedTuple):
+    """A task that every published seed solves."""
 
-    words = ["--library", library, "--env", settings.env, "--steps", str(settings.steps)]
-    command = [python, __file__, *words, "--seed", str(seed)]
-    done = subprocess.run(
-        command, env=os.environ | SINGLE_THREAD, capture_output=True, text=True, check=True
-    )
-    outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
-    return outcome
+    least: float
+    published: str
 
 
-def compare(settings: argparse.Namespace) -> None:
-    from speed import PEERS_PYTHON
+PUBLISHED: dict[tuple[str, str], Published] = {
+    ("td3", "Hopper-v4"): Published(659.5, 752.3, 25.2, 2789.9),
+    ("td3", "HalfCheetah-v4"): Published(5513.5, 553.7, 4542.5, 6355.3),
+    ("td3", "Walker2d-v4"): Published(770.1, 585.9, 155.5, 2320.4),
+    ("sac", "Hopper-v4"): Published(1103.4, 367.8, 408.3, 1717.4),
+    ("sac", "HalfCheetah-v4"): Published(6156.3, 699.8, 4985.8, 7509.7),
+    ("sac", "Walker2d-v4"): Published(689.9, 240.8, 261.3, 1048.6),
+}
+SOLVED: dict[tuple[str, str], Solved] = {
+    ("td3", "InvertedDoublePendulum-v4"): Solved(9_000.0, "9,311 to 9,318 at 20,000"),
+    ("td3", "InvertedPendulum-v4"): Solved(1_000.0, "1,000 at 50,000"),
+}
 
-    print(f"TD3 on {settings.env} after {settings.steps:,} steps: return (share of |π| > 0.98)")
-    print("| seed | adac | Stable-Baselines3 |\n|--:|--:|--:|")
-    pythons = {"adac": sys.executable, "sb3": str(PEERS_PYTHON)}
-    stuck = dict.fromkeys(pythons, 0)
-    for seed in range(settings.seeds):
-        found = {name: one(python, name, settings, seed) for name, python in pythons.items()}
-        for name, outcome in found.items():
-            stuck[name] += outcome["saturation"] > 0.99
-        cells = (f"{o['return']:.1f} ({o['saturation']:.2f})" for o in found.values())
-        print(f"| {seed} | {' | '.join(cells)} |", flush=True)
-    print(f"| stuck at the bound | {stuck['adac']} | {stuck['sb3']} |")
+
+def line(agent: str, task: str, steps: int, last: list[float]) -> str:
+    values, ours = np.array(last), ", ".join(f"{value:.0f}" for value in last)
+    if (agent, task) in SOLVED:
+        least, published = SOLVED[agent, task]
+        verdict = f"{int((values >= least).sum())} of {len(values)} reach {least:,.0f}"
+    else:
+        mean, std, low, high = PUBLISHED[agent, task]
+        published = f"{mean:.0f} ± {std:.0f} ({low:.0f} to {high:.0f})"
+        inside = low <= values.mean() <= high or values.mean() > high
+        verdict = "yes" if inside and values.mean() >= mean - std else "**no**"
+    return f"| `{agent}` | {task} | {steps:,} | {values.mean():.0f} | {ours} | {published} | {verdict} |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--env", default="InvertedPendulum-v4")
-    parser.add_argument("--steps", type=int, default=2_000)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--library", choices=("adac", "sb3"), help="one run, as JSON")
-    parser.add_argument("--seed", type=int, default=0, help="of that run")
-    settings = parser.parse_args()
-    if settings.library is None:
-        compare(settings)
-    else:
-        learn = ours if settings.library == "adac" else theirs
-        print(json.dumps(learn(settings.env, settings.steps, settings.seed)))
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results/parity")
+    found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
+    for run in read_results([folder]).runs:
+        row = (int(run.seed), run.last_step, run.returns[run.last_step])
+        found.setdefault((run.agent_name, run.env), []).append(row)
+    print("| agent | task | steps | mean | seeds | published | at that level |")
+    print("|---|---|--:|--:|---|---|---|")
+    for (agent, task), rows in sorted(found.items()):
+        steps = {step for _, step, _ in rows}
+        assert len(steps) == 1, f"runs of different lengths: {agent} on {task}"
+        print(line(agent, task, steps.pop(), [value for _, _, value in sorted(rows)]))
 
 
 if __name__ == "__main__":

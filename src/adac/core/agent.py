@@ -42,7 +42,7 @@ class Agent:
     batch_size: int = setting(100, "Transitions in a minibatch.")
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
     warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
-    learn_after: int = setting(256, "Transitions collected before the first update.")
+    learn_after: int = setting(1, "Transitions collected before the first update.")
     updates_per_step: float = setting(1.0, "Updates per environment step.")
     n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")

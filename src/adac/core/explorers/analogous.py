@@ -33,8 +33,8 @@ class Analogous(Explorer):
     """
 
     particles: int = setting(8, "K, the particles of SVGD per state.")
-    beta_start: float = setting(0.2, "β at the start; it is annealed linearly over the run.")
-    beta_end: float = setting(0.2, "β at the end.")
+    beta_start: float = setting(0.3, "β at the start; it is annealed linearly over the run.")
+    beta_end: float = setting(0.3, "β at the end.")
     behaviour_states: int = setting(
         64, "States of the minibatch that μ is improved at; 0: all of them."
     )

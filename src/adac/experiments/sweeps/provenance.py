@@ -8,27 +8,34 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def machine() -> dict[str, Any]:
     """CPU model, cores, memory and system; nothing that names the machine or its owner."""
     return {
-        "cpu": _cpu_model(),
+        "cpu": _cpu_fact("model name") or platform.processor() or "unknown",
+        "instructions": _instructions(),
         "cores": os.cpu_count(),
         "memory_gb": _memory_gb(),
         "system": f"{platform.system()} {platform.machine()}",
     }
 
 
-def _cpu_model() -> str:
+def _cpu_fact(wanted: str) -> str:
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text(errors="replace").splitlines():
             name, _, value = line.partition(":")
-            if name.strip() == "model name":
+            if name.strip() == wanted:
                 return value.strip()
-    return platform.processor() or "unknown"
+    return ""
+
+
+def _instructions() -> list[str]:
+    """The vector sets that XLA compiles for: with others the same seed ends in other bits."""
+    flags = _cpu_fact("flags") or _cpu_fact("Features")
+    return sorted(f for f in flags.split() if f.startswith(("avx", "fma", "amx", "sve", "asimd")))
 
 
 def _memory_gb() -> float | None:

@@ -196,32 +196,34 @@ _PAPER = (
         "cartpole",
         "Figure 3: exploration on the modified CartPole",
         (CARTPOLE,),
-        named("adac-ddpg", "adac-ddpg-no-cotraining", "ddpg", "ddpg-gaussian-1.0")
+        named("paper-adac-ddpg", "paper-adac-ddpg-no-cotraining", "paper-ddpg")
+        + named("adac-ddpg", "adac-ddpg-no-cotraining", "ddpg", "ddpg-gaussian-1.0")
         + named("ddpg-ou-0.2", "ddpg-ou-1.0", "sac"),
-        30_000,
-        snapshots=("adac-ddpg",),
+        60_000,
+        snapshots=("paper-adac-ddpg", "adac-ddpg"),
         figure="behaviour",
     ),
     Suite(
         "contamination",
         "Figure 4: an intrinsic reward in the task's critic, and beside it",
         (PENDULUM,),
-        named("td3-vime", "adac-td3-vime"),
-        30_000,
+        named("td3-vime", "adac-td3-vime", "paper-td3-vime", "paper-adac-td3-vime"),
+        50_000,
+        snapshots=("td3-vime", "adac-td3-vime"),
         figure="bonus",
     ),
     Suite(
         "sparse",
         "Figure 5: four tasks with sparse rewards",
         (MOUNTAIN_CAR, ACROBOT, PENDULUM, SWING_UP),
-        named("td3", "td3-vime", "adac-td3", "adac-td3-vime", "adac-ddpg", "ddpg", "sac"),
-        {MOUNTAIN_CAR: 50_000, ACROBOT: 50_000, PENDULUM: 30_000, SWING_UP: 100_000},
+        named("td3", "td3-vime", "adac-td3", "adac-td3-vime", "paper-adac-td3-vime", "sac"),
+        {MOUNTAIN_CAR: 50_000, ACROBOT: 50_000, PENDULUM: 50_000, SWING_UP: 150_000},
     ),
     Suite(
         "benchmark",
-        "Table 2 and Figure 6: fourteen tasks",
+        "Table 2 and Figure 7: fourteen tasks",
         tuple(task.id for task in SUITE if task.group == "benchmark"),
-        named("adac-td3", "adac-ddpg", "td3", "ddpg", "sac", "ppo"),
+        named("adac-td3", "td3", "sac", "paper-adac-td3", "paper-adac-ddpg", "ddpg", "ppo"),
         1_000_000,
     ),
     Suite(
