@@ -54,7 +54,8 @@ def line(agent: str, task: str, steps: int, last: list[float]) -> str:
         published = f"{mean:.0f} ± {std:.0f} ({low:.0f} to {high:.0f})"
         inside = low <= values.mean() <= high or values.mean() > high
         verdict = "yes" if inside and values.mean() >= mean - std else "**no**"
-    return f"| `{agent}` | {task} | {steps:,} | {values.mean():.0f} | {ours} | {published} | {verdict} |"
+    cells = (f"`{agent}`", task, f"{steps:,}", f"{values.mean():.0f}", ours, published, verdict)
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The named agents carry the paper's settings (Appendix D), or what the ablation made of them."""
+"""The named agents carry the paper's settings (Appendix E), or what the ablation made of them."""
 
 import dataclasses
 

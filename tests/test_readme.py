@@ -1,4 +1,4 @@
-"""Every example of the README runs, with fewer steps and smaller networks."""
+"""Every example of the README and of docs/loop.md runs, with fewer steps."""
 
 import os
 import re
@@ -11,9 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- run by tests/test_readme.py -->"
-BLOCKS = re.findall(
-    re.escape(MARK) + r"\n```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.S
-)
+PAGES = "\n".join((ROOT / page).read_text() for page in ("README.md", "docs/loop.md"))
+BLOCKS = re.findall(re.escape(MARK) + r"\n```(\w+)\n(.*?)```", PAGES, re.S)
 QUICK = {
     "--steps 100000": "--steps 150 --set warmup=50 batch_size=8 --eval-every 100 --eval-episodes 1",
     "--steps 200000": "--steps 160",

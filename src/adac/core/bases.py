@@ -93,7 +93,7 @@ class Deterministic(Base):
         return jnp.tanh(raw)
 
     def next_action(self, raw: Array, aux: Any, key: Array) -> tuple[Array, Array | float]:
-        """a' = π(s') + clip(N(0, σ), −c, c): target policy smoothing (Algorithm 3, line 18)."""
+        """a' = π(s') + clip(N(0, σ), −c, c): target policy smoothing (Algorithm 3, line 19)."""
         action = jnp.tanh(raw)
         if self.target_noise:
             noise = self.target_noise * jax.random.normal(key, action.shape)

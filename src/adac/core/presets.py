@@ -1,7 +1,7 @@
 """The named agents, each a value.
 
 `td3`, `ddpg` and `sac` have the settings that their authors recommend today, and ADAC has the same
-base as the baseline that it is compared with. `paper-…` have the ADAC paper's (Appendix D).
+base as the baseline that it is compared with. `paper-…` have the ADAC paper's (Appendix E).
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ LATENT = Networks(  # as many layers and units as PLAIN; ξ joins before the las
     actor_hidden=(256,), critic_hidden=(256, 256), latent=16, latent_hidden=(256,)
 )
 BATCH = 256
-# The ADAC paper's (Appendix D): published TD3 and DDPG of 2018 and 2015.
+# The ADAC paper's (Appendix E): published TD3 and DDPG of 2018 and 2015.
 PAPER_TD3 = Deterministic()
 PAPER_DDPG = Deterministic(actor_lr=1e-4, tau=1e-3, critics=1, policy_delay=1, target_noise=0.0)
 PAPER_PLAIN, PAPER_LATENT = Networks(), Networks(latent=16)

@@ -16,7 +16,7 @@ from adac.core.validation import at_least, counts, one_of, tuples
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
 Optimisers = Literal["one", "two"]
-# K and β (Appendix D), and ξ drawn anew at every step (Section 4.1).
+# K and β (Appendix E), and ξ drawn anew at every step (Section 4.1).
 PAPER_NUMBERS: Final[dict[str, Any]] = {
     "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
     "score_floor": 0.0,
@@ -163,7 +163,7 @@ class Analogous(Explorer):
     def loss(
         self, view: View, q: Value, obs: Array, progress: Array, key: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 24)."""
+        """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 25)."""
         states = min(self.behaviour_states or obs.shape[0], obs.shape[0])
         xi = jax.random.normal(key, (states, self.particles, view.latent))
         beta = self.beta(progress)
