@@ -11,7 +11,7 @@ from adac.core.agent import Agent
 from adac.core.explorers import Analogous, GaussianNoise
 from adac.errors import UserError
 
-PARTS = {"base", "explorer", "intrinsic", "networks"}
+PARTS = {"base", "explorer", "intrinsic", "networks", "critic"}
 
 
 def message(call: Any, *arguments: Any) -> str:
@@ -98,8 +98,12 @@ def test_override_several_and_none() -> None:
         ("warmup", -5, "warmup"),
         ("partcles", 8, "did you mean particles"),
         ("base.particles", 8, "no setting 'base.particles'"),
-        ("explorer", "GaussianNoise", "no setting 'explorer'"),
-        ("intrinsic", "x", "no setting 'intrinsic'"),
+        ("explorer", "os.system", "there is no explorer 'os.system'"),
+        ("intrinsic", "x", "there is no intrinsic 'x'; did you mean"),
+        ("explorer", "Explorer", "there is no explorer 'Explorer'"),
+        ("explorer", "mixture", "the explorer 'mixture' needs settings"),
+        ("explorer", 3, "explorer must be of the type Explorer, not 3"),
+        ("base", None, "base must be of the type Base, not None"),
         ("__class__", "x", "no setting '__class__'"),
         ("explorer.__init__", "x", "no setting"),
     ],
@@ -135,9 +139,7 @@ def test_two_settings_of_one_name_do_not_exist() -> None:
     """Else a short name would be ambiguous."""
     for name in presets.AGENTS:
         agent = presets.make(name)
-        parts = [
-            p for p in (agent, agent.base, agent.explorer, agent.intrinsic, agent.networks) if p
-        ]
+        parts = [agent, *(part for name in PARTS if (part := getattr(agent, name)) is not None)]
         fields = [f.name for part in parts for f in dataclasses.fields(part)]
         assert len(fields) == len(set(fields)), name
         assert settings.names(agent).keys() == set(fields) - PARTS
