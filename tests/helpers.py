@@ -15,14 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from adac.core import agent as core
 from adac.core.agent import Agent, AgentState, Batch, Metrics
 from adac.core.bases import SAC, Base, Deterministic
-from adac.core.explorers import Analogous, Explorer
+from adac.core.critics import Scalar
+from adac.core.explorers import Analogous, Explorer, Policy, Sizes, View
 from adac.core.intrinsic import Intrinsic
-from adac.core.networks import Actor, Critic, Networks
+from adac.core.networks import Actor, Networks, QNetwork
+from adac.training.learner import Learner
+from adac.training.replay import RowSpec
 
 OBS, ACTION, BATCH = 3, 2, 8
 TINY = Networks(actor_hidden=(16,), critic_hidden=(16,), latent=16, latent_hidden=(16,))
 DDPG = Deterministic(critics=1, policy_delay=1, target_noise=0.0)
 TD3 = Deterministic()
+SCALAR = Scalar()
+SIZES = Sizes(OBS, ACTION, 16)
 BASES: dict[str, Base] = {"ddpg": DDPG, "td3": TD3, "sac": SAC()}
 ADAC = Analogous(particles=4, beta_start=2.0)  # annealed: progress matters
 
@@ -73,6 +78,26 @@ def random_batch(
         continues=jnp.asarray(draw.random(count) > 0.3, jnp.float32),
         next_obs=normal(count, obs_dim),
     )
+
+
+def row_spec(obs_dim: int = OBS, action_dim: int = ACTION) -> RowSpec:
+    return RowSpec.of_batch(core.batch_fields(obs_dim, action_dim))
+
+
+def unpack(rows: Any, obs_dim: int = OBS, action_dim: int = ACTION) -> Batch:
+    """Rows of the replay buffer as an update sees them."""
+    return Batch(**row_spec(obs_dim, action_dim).unpack(rows, Batch._fields))
+
+
+def stored(learner: Learner) -> Batch:
+    """All that a learner's replay buffer holds."""
+    rows = learner.replay.rows[: len(learner.replay)]
+    return unpack(rows, learner.obs_dim, learner.action_dim)
+
+
+def seen(actor: Actor, base: Base = TD3) -> View:
+    """What an explorer sees of an agent that is just this policy network."""
+    return View(Policy(actor, ()), base, SCALAR, None)
 
 
 _update = jax.jit(core.update, static_argnums=0, static_argnames="improve")
@@ -126,7 +151,7 @@ def first_moment(opt: Any) -> Any:
 # -- networks whose values can be written down ---------------------------------------------------
 
 
-def linear_critic(like: Critic, obs: ArrayLike, action: ArrayLike, bias: float) -> Critic:
+def linear_critic(like: QNetwork, obs: ArrayLike, action: ArrayLike, bias: float) -> QNetwork:
     """Q(s, a) = s·obs + a·action + bias, in a critic with one hidden layer of two units."""
     s, a = np.asarray(obs, np.float32)[:, None], np.asarray(action, np.float32)[:, None]
     signs = jnp.array([[1.0, -1.0]])
@@ -172,7 +197,7 @@ def td_targets(agent: Agent, state: AgentState, batch: Batch, key: int = 0) -> N
     flat = jax.tree.map(
         lambda c: linear_critic(c, np.zeros(count), np.zeros(batch.action.shape[1]), 1.0),
         state.critic.params,
-        is_leaf=lambda c: isinstance(c, Critic),
+        is_leaf=lambda c: isinstance(c, QNetwork),
     )
     state = state._replace(critic=state.critic._replace(params=flat))
     new, _ = step(agent, state, batch, key, improve=False)
@@ -289,8 +314,7 @@ def with_base(agent: Agent, **changes: Any) -> Agent:
 
 def q_values(state: AgentState, obs: ArrayLike, action: ArrayLike) -> NDArray[Any]:
     """Of the first task critic, for lists of numbers."""
-    critic = state.critic.params[0][0]
     column = partial(np.reshape, shape=(-1, 1))
-    return np.asarray(
-        critic(column(np.asarray(obs, np.float32)), column(np.asarray(action, np.float32)))
-    )
+    network = state.critic.params[0][0]
+    q = SCALAR.at(network, column(np.asarray(obs, np.float32)))
+    return np.asarray(q(column(np.asarray(action, np.float32))))

@@ -14,8 +14,11 @@ from jax.extend.core import jaxprs_in_params
 from adac.core import agent as core
 from adac.core.agent import Agent, Batch
 from adac.core.bases import SAC, Base
+from adac.core.critics import Critic
 from adac.core.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.core.intrinsic import Intrinsic
 from adac.core.normalise import empty, normalise, observe
+from adac.training.compiled import act
 from adac.training.learner import Learner
 from helpers import (
     ACTION,
@@ -264,11 +267,11 @@ def _equations(jaxpr: Any) -> Any:
 def test_update_compiles_exactly_twice() -> None:
     learner = Learner(TerminalReward(), TOY_AGENT)
     for _ in range(TOY_AGENT.warmup + 21):
-        learner.advance()
+        learner.loop.advance()
     assert learner.updates == 20
-    assert learner.live.steps.update._cache_size() == 2
-    assert learner.live.steps.act._cache_size() == 1
-    assert learner.live.steps.random._cache_size() == 1
+    program = learner.loop.running.program
+    assert program.update._cache_size() == 2
+    assert program.verb(act)._cache_size() == 2  # the warm-up's explorer and the agent's own
     learner.close()
 
 
@@ -280,7 +283,7 @@ def test_the_learner_improves_its_policy_every_dth_update() -> None:
     moved = []
     for _ in range(9):
         before = leaves(learner.state.actor.params)
-        learner.advance()
+        learner.loop.advance()
         moved.append(
             any((before[k] != v).any() for k, v in leaves(learner.state.actor.params).items())
         )
@@ -336,7 +339,7 @@ def test_behaviour_uses_its_own_network_without_co_training() -> None:
     wild = start(agent, seed=1).actor.params
     obs, first = random_batch().obs, jnp.ones(BATCH, bool)
 
-    memory = agent.explorer.init_memory(BATCH, 2, TINY.latent)
+    memory = core.init_memory(agent, BATCH, OBS, ACTION)
 
     def act(state: core.AgentState) -> Any:
         return core.act(agent, state, obs, memory, first, jax.random.key(0))[0]
@@ -366,7 +369,7 @@ def test_diagnosis_sees_collapse(noise: float) -> None:
     np.testing.assert_allclose([ill["spread"], ill["bias"]], 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [Base, Explorer])
+@pytest.mark.parametrize("kind", [Base, Critic, Explorer, Intrinsic])
 def test_an_interface_is_no_agent(kind: type) -> None:
     with pytest.raises(TypeError, match="abstract"):
         kind()
@@ -398,7 +401,8 @@ def test_td3_improves_on_its_first_critic_as_it_is_now() -> None:
     agent, batch = tiny(TD3, GaussianNoise()), random_batch()
     before = run(agent, start(agent), batches(20))
     after, metrics = step(agent, before, batch)
-    value = after.critic.params[0][0](batch.obs, jnp.tanh(before.actor.params(batch.obs)))
+    q = agent.critic.at(after.critic.params[0][0], batch.obs)
+    value = q(jnp.tanh(before.actor.params(batch.obs)))
     np.testing.assert_allclose(metrics["actor_loss"], -value.mean(), rtol=1e-5)
 
 
@@ -444,7 +448,7 @@ def test_whoever_normalises_sees_normalised_observations_everywhere() -> None:
     np.testing.assert_array_equal(
         core.greedy(agent, state, batch.obs), core.greedy(plain, bare, seen.obs)
     )
-    memory = agent.explorer.init_memory(BATCH, ACTION, TINY.latent)
+    memory = core.init_memory(agent, BATCH, OBS, ACTION)
     first = jnp.ones(BATCH, bool)
     np.testing.assert_array_equal(
         core.act(agent, state, batch.obs, memory, first, jax.random.key(0))[0],

@@ -19,20 +19,20 @@ from adac.errors import RunError, UserError
 from adac.runs import checkpoint
 from adac.runs.checkpoint import SEGMENT, Store
 from adac.training.replay import Replay
+from helpers import row_spec
+
+SPEC = row_spec(2, 1)
 
 
 def replay(capacity: int = 100, inserted: int = 0) -> Replay:
-    buffer = Replay(capacity, 2, 1, np.random.SeedSequence(0))
+    buffer = Replay(capacity, SPEC, np.random.SeedSequence(0))
     fill(buffer, inserted)
     return buffer
 
 
 def fill(buffer: Replay, count: int) -> None:
     for i in range(buffer.inserted, buffer.inserted + count):
-        row = np.full(buffer.rows.shape[1], i, np.float32)
-        buffer.add(
-            row[None, :2], row[None, 2:3], *(row[None, 3 + j] for j in range(3)), row[None, 6:]
-        )
+        buffer.add(**{name: np.full((1, *shape), i) for name, shape in SPEC.fields.items()})
 
 
 def state(value: float) -> dict[str, np.ndarray]:
@@ -347,7 +347,7 @@ def test_a_really_full_disk(tmp_path: Path) -> None:
 
 
 def test_saving_needs_the_memory_of_a_segment_not_of_the_buffer(tmp_path: Path) -> None:
-    buffer = Replay(40 * SEGMENT, 2, 1, np.random.SeedSequence(0))
+    buffer = Replay(40 * SEGMENT, SPEC, np.random.SeedSequence(0))
     buffer.rows[:] = 1.0
     buffer.inserted = buffer.capacity
     tracemalloc.start()

@@ -17,10 +17,9 @@ from adac.core.explorers import (
     GaussianNoise,
     OrnsteinUhlenbeck,
     OwnPolicy,
-    action_gradient,
 )
-from adac.core.networks import Actor, Critic
-from helpers import OBS, TD3, TINY
+from adac.core.networks import Actor, QNetwork
+from helpers import OBS, SCALAR, SIZES, TINY, seen
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 MANY = 4000
@@ -32,18 +31,18 @@ def actor() -> Actor:
 
 
 @pytest.fixture(scope="module")
-def critic() -> Critic:
-    return Critic(TINY, OBS, 2, jax.random.key(1))
+def critic() -> QNetwork:
+    return SCALAR.network(TINY, OBS, 2, jax.random.key(1))
 
 
 def walk(explorer: Explorer, actor: Actor, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Actions [T, N, d] and memories [T, N, ·] of N environments at one fixed observation."""
     steps, count = first.shape
     obs = jnp.zeros((count, OBS))
-    memory = jnp.full_like(explorer.init_memory(count, 2, TINY.latent), 1e6)  # must be forgotten
+    memory = jnp.full_like(explorer.init_memory(count, SIZES), 1e6)  # must be forgotten
 
     def one(memory: Array, now: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-        action, memory = explorer.act(TD3, actor, obs, memory, *now)
+        action, memory = explorer.act(seen(actor), obs, memory, *now)
         return memory, (action, memory)
 
     keys = jax.random.split(jax.random.key(2), steps)
@@ -93,10 +92,10 @@ def test_of_several_correlations_each_episode_keeps_the_one_it_drew(actor: Actor
 
 def test_independent_xi_needs_no_memory(actor: Actor) -> None:
     explorer = Analogous(latent_correlation=0.0, action_noise=0.0)
-    memory = explorer.init_memory(MANY, 2, TINY.latent)
+    memory = explorer.init_memory(MANY, SIZES)
     assert memory == ()
     obs, first = jnp.zeros((MANY, OBS)), jnp.zeros(MANY, bool)
-    action, memory = explorer.act(TD3, actor, obs, memory, first, jax.random.key(0))
+    action, memory = explorer.act(seen(actor), obs, memory, first, jax.random.key(0))
     assert memory == ()
     assert len(np.unique(action[:, 0])) > 0.99 * MANY
 
@@ -107,8 +106,8 @@ def test_behaviour_action_is_f_plus_kernel_noise(noise: float | None, std: float
     silent = jax.tree.map(jnp.zeros_like, Actor(TINY, OBS, 2, jax.random.key(0)))
     explorer = Analogous(particles=32, action_noise=noise)
     obs, first = jnp.zeros((MANY, OBS)), jnp.ones(MANY, bool)
-    memory = explorer.init_memory(MANY, 2, TINY.latent)
-    action, _ = explorer.act(TD3, silent, obs, memory, first, jax.random.key(1))
+    memory = explorer.init_memory(MANY, SIZES)
+    action, _ = explorer.act(seen(silent), obs, memory, first, jax.random.key(1))
     np.testing.assert_allclose(np.std(action), std, rtol=0.05)
 
 
@@ -129,7 +128,7 @@ def test_ornstein_uhlenbeck_statistics(actor: Actor) -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.1, 5.0])
 def test_gaussian_noise_is_around_pi_and_clipped(actor: Actor, noise: float) -> None:
     obs, first = jnp.ones((MANY, OBS)), jnp.ones(MANY, bool)
-    action, _ = GaussianNoise(noise).act(TD3, actor, obs, (), first, jax.random.key(0))
+    action, _ = GaussianNoise(noise).act(seen(actor), obs, (), first, jax.random.key(0))
     pi = np.tanh(actor(obs))
     assert np.abs(action).max() <= 1.0
     if noise < 1:
@@ -139,7 +138,7 @@ def test_gaussian_noise_is_around_pi_and_clipped(actor: Actor, noise: float) -> 
 
 def test_own_policy_of_a_deterministic_base_is_pi(actor: Actor) -> None:
     obs = jnp.ones((4, OBS))
-    action, _ = OwnPolicy().act(TD3, actor, obs, (), jnp.ones(4, bool), jax.random.key(0))
+    action, _ = OwnPolicy().act(seen(actor), obs, (), jnp.ones(4, bool), jax.random.key(0))
     np.testing.assert_allclose(action, np.tanh(actor(obs)), rtol=1e-6)
 
 
@@ -156,7 +155,7 @@ def test_own_policy_of_a_deterministic_base_is_pi(actor: Actor) -> None:
     ],
     ids=["paper", "robust", "no-floor", "pre-squash-bare"],
 )
-def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: Critic) -> None:
+def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: QNetwork) -> None:
     """The weights' gradient is −E[φ ∂f/∂w], with φ from a double loop over each state's own K."""
     obs = jax.random.normal(jax.random.key(3), (3, OBS))
     progress = jnp.float32(0.25)
@@ -164,7 +163,8 @@ def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: Cri
     @jax.jit
     def learned(weights: Actor) -> Actor:
         def loss(weights: Actor) -> Array:
-            return explorer.loss(TD3, weights, critic, obs, progress, jax.random.key(4))[0]
+            q = SCALAR.at(critic, obs)
+            return explorer.loss(seen(weights), q, obs, progress, jax.random.key(4))[0]
 
         return jax.grad(loss)(weights)
 
@@ -182,7 +182,9 @@ def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: Cri
         np.testing.assert_allclose(found, hoped, rtol=2e-3, atol=2e-5)
 
 
-def naive_phi(explorer: Analogous, x: Array, critic: Critic, obs: Array, beta: float) -> np.ndarray:
+def naive_phi(
+    explorer: Analogous, x: Array, critic: QNetwork, obs: Array, beta: float
+) -> np.ndarray:
     """φ of Eq. 3 in float64 from the log-density's gradient, one pair at a time."""
     action = x if explorer.space == "action" else jnp.tanh(x)
     slope = jax.grad(lambda a: jnp.sum(jax.vmap(critic, (None, 1), 1)(obs, a)))(action)
@@ -214,34 +216,28 @@ def naive_phi(explorer: Analogous, x: Array, critic: Critic, obs: Array, beta: f
     [(100.0, 1.0, 1.0), (0.01, 0.0, 1.0), (0.01, 1.0, 0.01), (0.01, 0.1, 0.1)],
 )
 def test_a_steep_score_is_normalised_and_a_flat_one_is_not_blown_up(
-    steep: float, floor: float, raw_at: float, actor: Actor, critic: Critic
+    steep: float, floor: float, raw_at: float, actor: Actor, critic: QNetwork
 ) -> None:
     """∇Q of mean magnitude `steep` pulls like a raw one of mean magnitude `raw_at`."""
     obs = jax.random.normal(jax.random.key(3), (3, OBS))
 
     def pull(explorer: Analogous, magnitude: float) -> list[Array]:
         def loss(weights: Actor) -> Array:
-            return explorer.loss(
-                TD3,
-                weights,
-                scaled(critic, magnitude / unit),
-                obs,
-                jnp.float32(0.0),
-                jax.random.key(4),
-            )[0]
+            q = SCALAR.at(scaled(critic, magnitude / unit), obs)
+            return explorer.loss(seen(weights), q, obs, jnp.float32(0.0), jax.random.key(4))[0]
 
         return jax.tree.leaves(jax.grad(loss)(actor))
 
     xi = jax.random.normal(jax.random.key(4), (3, 4, TINY.latent))
     action = jnp.tanh(actor.decode(actor.embed(obs)[:, None, :], xi))
-    unit = float(jnp.mean(jnp.linalg.norm(action_gradient(critic, obs, action), axis=-1)))
+    unit = float(jnp.mean(jnp.linalg.norm(SCALAR.at(critic, obs).gradient(action), axis=-1)))
     robust = Analogous(particles=4, score_floor=floor)
     raw = dataclasses.replace(robust, normalise_score=False)
     for found, wanted in zip(pull(robust, steep), pull(raw, raw_at), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-6)
 
 
-def scaled(critic: Critic, factor: float) -> Critic:
+def scaled(critic: QNetwork, factor: float) -> QNetwork:
     last = jax.tree.map(lambda x: factor * x, critic.body[-1])
     return eqx.tree_at(lambda c: c.body[-1], critic, last)
 

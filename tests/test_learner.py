@@ -19,7 +19,7 @@ import adac
 from adac.core.intrinsic import Intrinsic
 from adac.errors import UserError
 from adac.training.learner import Learner
-from helpers import MatchingReward
+from helpers import MatchingReward, stored
 
 SMALL: dict[str, Any] = {
     "actor_hidden": [8], "critic_hidden": [8], "warmup": 20, "batch_size": 8,
@@ -123,7 +123,7 @@ def test_a_run_s_settings_come_back_with_a_class_of_one_s_own(tmp_path: Path) ->
     loaded = Learner.load(tmp_path, agent=agent)
     assert loaded.agent == learner.agent != agent
     loaded.learn(1)
-    assert float(loaded.replay.recent(1)[0, 3 + 1 + 1]) == 0.5  # obs, action, reward, bonus
+    assert stored(loaded).bonus[-1] == 0.5
 
 
 def test_any_false_of_a_callback_ends_the_training() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac.core.explorers import action_gradient
-from adac.core.networks import Actor, Critic, Joint, Linear, Networks
+from adac.core.critics import Scalar
+from adac.core.networks import Actor, Joint, Linear, Networks, QNetwork
 
 pytestmark = pytest.mark.usefixtures("strict_dtypes")
 SIZES = Networks(actor_hidden=(7, 6), critic_hidden=(8, 7), latent=4, latent_hidden=(5, 6))
@@ -45,9 +45,9 @@ def plain_actor(actor: Actor, obs: Array, xi: Array) -> Array:
     return plain(layers, jnp.concatenate([embedded, xi], axis=-1))
 
 
-def plain_critic(critic: Critic, obs: Array, action: Array) -> Array:
+def plain_critic(critic: QNetwork, obs: Array, action: Array) -> Array:
     layers = [concatenated(critic.joint), *affine(critic.body)]
-    return plain(layers, jnp.concatenate([obs, action], axis=-1))[..., 0]
+    return plain(layers, jnp.concatenate([obs, action], axis=-1))
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def actor() -> Actor:
 
 
 @pytest.fixture(scope="module")
-def critic() -> Critic:
-    return Critic(SIZES, OBS, ACTION, jax.random.key(1))
+def critic() -> QNetwork:
+    return SIZES.critic(OBS, ACTION, 1, jax.random.key(1))
 
 
 def test_actor_is_a_concatenated_network(actor: Actor) -> None:
@@ -86,16 +86,16 @@ def test_without_latent_the_actor_is_a_plain_network() -> None:
     np.testing.assert_allclose(actor(obs), plain(layers, obs), rtol=1e-5, atol=1e-6)
 
 
-def test_critic_is_a_concatenated_network(critic: Critic) -> None:
+def test_critic_is_a_concatenated_network(critic: QNetwork) -> None:
     obs, action = draw(6, BATCH, OBS), draw(7, BATCH, ACTION)
     value = critic(obs, action)
-    assert value.shape == (BATCH,)
+    assert value.shape == (BATCH, 1)
     np.testing.assert_allclose(value, plain_critic(critic, obs, action), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("states", "particles"), [(BATCH, K), (30, 40), (7, 401)])
 def test_action_gradient_is_autodiff_through_the_plain_network(
-    critic: Critic, states: int, particles: int
+    critic: QNetwork, states: int, particles: int
 ) -> None:
     """In one block of rows, in three, and with more particles to a state than fit a block."""
     obs, action = draw(8, states, OBS), draw(9, states, particles, ACTION)
@@ -103,7 +103,7 @@ def test_action_gradient_is_autodiff_through_the_plain_network(
     def total(a: Array) -> Array:
         return jnp.sum(plain_critic(critic, jnp.repeat(obs[:, None, :], particles, axis=1), a))
 
-    gradient = action_gradient(critic, obs, action)
+    gradient = Scalar().at(critic, obs).gradient(action)
     np.testing.assert_allclose(gradient, jax.grad(total)(action), rtol=1e-4, atol=1e-6)
 
 

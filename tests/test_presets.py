@@ -101,30 +101,6 @@ def test_sac_settings() -> None:
     assert (agent.batch_size, agent.networks.critic_hidden) == (256, (256, 256))
 
 
-@pytest.mark.parametrize(
-    ("task", "particles"),
-    [
-        ("Hopper-v4", 8),
-        ("Hopper-v5", 8),
-        ("adac/RoboschoolAtlasForwardWalk-v1", 8),
-        ("adac/RoboschoolHopper-v1", 32),
-        ("RoboschoolHopper-v1", 32),
-        ("Walker2d-v5", 32),
-        ("HopperHard-v5", 32),
-        ("", 32),
-    ],
-)
-@pytest.mark.parametrize("name", ["paper-adac-td3", "adac-ddpg", "adac-ddpg-no-cotraining"])
-def test_few_particles_where_the_paper_says_so(name: str, task: str, particles: int) -> None:
-    explorer = presets.make(name, task).explorer
-    assert isinstance(explorer, Analogous)
-    assert explorer.particles == particles
-
-
-def test_plain_agents_do_not_depend_on_the_task() -> None:
-    assert presets.make("td3", "Hopper-v5") == presets.make("td3")
-
-
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(UserError, match="no agent 'adac-td4'; did you mean adac-td3"):
         presets.make("adac-td4")

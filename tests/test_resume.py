@@ -32,12 +32,12 @@ TINY_LATENT = TINY | {"latent_hidden": "8", "particles": 4, "beta_start": 2.0}
 
 
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path((learner.state, learner.memory))
+    leaves, _ = jax.tree_util.tree_flatten_with_path((learner.state, learner.loop.memory))
     arrays = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
     arrays["replay"] = learner.replay.rows[: len(learner.replay)].copy()
-    arrays["obs"] = learner.world.obs
-    arrays["episodes"] = learner.world.episodes
-    arrays["returns"] = learner.world.returns
+    arrays["obs"] = learner.loop.environments.obs
+    arrays["episodes"] = learner.loop.environments.episodes
+    arrays["returns"] = learner.loop.environments.returns
     return arrays
 
 
@@ -91,8 +91,8 @@ def test_a_nondeterministic_task_starts_a_new_episode_and_says_so(tmp_path: Path
     learner.save(tmp_path)
     with pytest.warns(UserWarning, match="not deterministic"):
         resumed = Learner.load(tmp_path, env=make())
-    assert resumed.world.first.all()
-    assert resumed.world.actions == [[]]
+    assert resumed.loop.environments.first.all()
+    assert resumed.loop.environments.actions == [[]]
     resumed.learn(80)
     assert len(resumed.replay) == 160
 

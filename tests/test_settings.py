@@ -1,17 +1,31 @@
 """Settings as JSON and by name: everything comes back, nothing else gets in."""
 
+import ast
 import dataclasses
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adac.core import presets, settings
 from adac.core.agent import Agent
-from adac.core.explorers import Analogous, GaussianNoise
+from adac.core.bases import SAC
+from adac.core.critics import Scalar
+from adac.core.explorers import (
+    Analogous,
+    GaussianNoise,
+    Mixture,
+    OrnsteinUhlenbeck,
+    Then,
+    Uniform,
+)
+from adac.core.fields import sentence
+from adac.core.intrinsic import Vime
 from adac.errors import UserError
 
-PARTS = {"base", "explorer", "intrinsic", "networks"}
+PARTS = {"base", "explorer", "intrinsic", "networks", "critic"}
 
 
 def message(call: Any, *arguments: Any) -> str:
@@ -98,8 +112,12 @@ def test_override_several_and_none() -> None:
         ("warmup", -5, "warmup"),
         ("partcles", 8, "did you mean particles"),
         ("base.particles", 8, "no setting 'base.particles'"),
-        ("explorer", "GaussianNoise", "no setting 'explorer'"),
-        ("intrinsic", "x", "no setting 'intrinsic'"),
+        ("explorer", "os.system", "there is no explorer 'os.system'"),
+        ("intrinsic", "x", "there is no intrinsic 'x'; did you mean"),
+        ("explorer", "Explorer", "there is no explorer 'Explorer'"),
+        ("explorer", "mixture", "the explorer 'mixture' needs settings"),
+        ("explorer", 3, "explorer must be of the type Explorer, not 3"),
+        ("base", None, "base must be of the type Base, not None"),
         ("__class__", "x", "no setting '__class__'"),
         ("explorer.__init__", "x", "no setting"),
     ],
@@ -135,9 +153,7 @@ def test_two_settings_of_one_name_do_not_exist() -> None:
     """Else a short name would be ambiguous."""
     for name in presets.AGENTS:
         agent = presets.make(name)
-        parts = [
-            p for p in (agent, agent.base, agent.explorer, agent.intrinsic, agent.networks) if p
-        ]
+        parts = [agent, *(part for name in PARTS if (part := getattr(agent, name)) is not None)]
         fields = [f.name for part in parts for f in dataclasses.fields(part)]
         assert len(fields) == len(set(fields)), name
         assert settings.names(agent).keys() == set(fields) - PARTS
@@ -182,3 +198,166 @@ def test_a_stored_agent_without_a_younger_setting_does_what_it_did() -> None:
     explorer = settings.from_json(stored).explorer
     assert isinstance(explorer, Analogous)
     assert (Analogous().score_floor, explorer.score_floor) == (1.0, 0.0)
+
+
+# -- every setting explains itself ---------------------------------------------------------------
+
+
+def own_kinds() -> list[type[Any]]:
+    found = [kind for part in PARTS for kind in settings.kinds(part).values()]
+    return [Agent, *(kind for kind in found if kind.__module__.startswith("adac."))]
+
+
+@pytest.mark.parametrize("kind", own_kinds(), ids=lambda kind: kind.__name__)
+def test_every_setting_has_a_sentence(kind: type[Any]) -> None:
+    for field in dataclasses.fields(kind):
+        words = sentence(field)
+        assert words.endswith("."), f"{kind.__name__}.{field.name}: {words!r}"
+        assert words[0].isupper() or not words[0].isascii()  # Greek letters are small
+
+
+def test_all_parts_of_the_library_are_found() -> None:
+    ours = {
+        part: {k for k, v in settings.kinds(part).items() if v.__module__.startswith("adac.")}
+        for part in PARTS
+    }
+    assert ours == {
+        "base": {"Deterministic", "SAC"},
+        "explorer": {
+            "Analogous", "GaussianNoise", "Mixture", "OrnsteinUhlenbeck", "OwnPolicy", "Then",
+            "Uniform",
+        },
+        "intrinsic": {"Rnd", "Vime"},
+        "networks": {"Networks"},
+        "critic": {"Scalar"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", presets.AGENTS)
+def test_the_description_of_an_agent_has_all_of_its_settings(name: str) -> None:
+    agent = presets.make(name)
+    described = settings.describe(agent)
+    assert all(line.sentence for line in described)
+    plain = settings.to_json(agent)
+    for line in described:
+        owner = plain if line.part == "" else plain[line.part]
+        assert owner.get("kind", "Agent") == line.kind
+        wanted = list(line.value) if isinstance(line.value, tuple) else line.value
+        assert owner[line.name] == wanted
+
+
+# -- parts by name -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["GaussianNoise", "gaussian-noise", "gaussian_noise", "gaussiannoise", "Gaussian Noise"]
+)
+def test_a_part_is_named_as_one_types_it(name: str) -> None:
+    assert settings.named("explorer", name) == GaussianNoise()
+    assert settings.override(Agent(), {"explorer": name}).explorer == GaussianNoise()
+
+
+def test_a_whole_agent_can_be_put_together_by_names() -> None:
+    agent = settings.override(
+        presets.make("td3"),
+        {"base": "sac", "explorer": "analogous", "intrinsic": "vime", "critic": "scalar"},
+    )
+    assert (agent.base, agent.explorer, agent.intrinsic) == (SAC(), Analogous(), Vime())
+    assert (agent.critic, agent.networks.latent) == (Scalar(), settings.LATENT)
+    plain = settings.override(agent, {"intrinsic": "none", "explorer": "ornstein-uhlenbeck"})
+    assert plain.intrinsic is None
+    assert plain.explorer == OrnsteinUhlenbeck()
+
+
+def test_settings_of_a_part_follow_its_name_in_order() -> None:
+    agent = settings.override(Agent(), {"explorer": "gaussian-noise", "noise": "0.3"})
+    assert agent.explorer == GaussianNoise(0.3)
+    text = message(settings.override, Agent(), {"noise": "0.3", "explorer": "gaussian-noise"})
+    assert "no setting 'noise'" in text
+
+
+def test_a_misspelled_part_is_answered_with_near_ones() -> None:
+    assert "did you mean gaussiannoise" in message(settings.named, "explorer", "gausian-noise")
+
+
+@pytest.mark.parametrize("word", settings.SYNONYMS)
+def test_others_words_mean_settings_that_exist(word: str) -> None:
+    """Of Stable-Baselines3, CleanRL and most papers; never one of our own."""
+    agents = [presets.make(name) for name in ("td3", "sac", "adac-td3")]
+    ours = [
+        names for agent in agents if settings.SYNONYMS[word] in (names := settings.names(agent))
+    ]
+    assert ours
+    for agent in agents:
+        assert word not in settings.names(agent)
+
+
+@pytest.mark.parametrize(
+    ("agent", "given", "wanted"),
+    [
+        ("td3", {"gamma": 0.9}, {"discount": 0.9}),
+        ("td3", {"base.gamma": 0.9}, {"discount": 0.9}),
+        ("td3", {"learning_starts": "5e3", "buffer_size": 1e5},
+         {"warmup": 5_000, "replay_size": 100_000}),
+        ("sac", {"ent_coef": "0.2"}, {"initial_temperature": 0.2}),
+        ("td3", {"learning_rate": 3e-4}, {"actor_lr": 3e-4, "critic_lr": 3e-4}),
+        ("td3", {"lr": 3e-4}, {"actor_lr": 3e-4, "critic_lr": 3e-4}),
+        ("td3", {"net_arch": "64,64"}, {"actor_hidden": (64, 64), "critic_hidden": (64, 64)}),
+        ("td3", {"exploration_noise": 0.2}, {"noise": 0.2}),
+    ],
+)  # fmt: skip
+def test_others_words_are_understood(
+    agent: str, given: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    one, other = (settings.override(presets.make(agent), words) for words in (given, wanted))
+    assert one == other != presets.make(agent)
+
+
+# -- what is made of parts -----------------------------------------------------------------------
+
+NESTED = Then(Uniform(), Mixture((OrnsteinUhlenbeck(0.3), Analogous(particles=3))), 70)
+
+
+def test_nested_explorers_survive_json() -> None:
+    agent = Agent(explorer=NESTED)
+    again = settings.from_json(json.loads(json.dumps(settings.to_json(agent))))
+    assert again == agent
+    assert hash(again) == hash(agent)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"first": "Uniform"},
+        {"first": {"kind": "Vime"}},
+        {"then": {"kind": "os.system", "command": "true"}},
+        {"then": None},
+        {"then": {"kind": "Mixture", "explorers": "abc"}},
+        {"then": {"kind": "Mixture", "explorers": []}},
+        {"then": {"kind": "Mixture", "explorers": [{"kind": "Uniform"}, 3]}},
+        {"first": {"kind": "Explorer"}},
+        {"first": {"kind": "_Composed"}},
+        {"after": "soon"},
+    ],
+)
+def test_a_nested_explorer_from_a_stranger_is_refused(change: dict[str, Any]) -> None:
+    data = settings.to_json(Agent(explorer=NESTED))
+    data["explorer"] |= change
+    message(settings.from_json, data)
+
+
+@pytest.mark.parametrize(
+    "kind", ["this.Zen", "this", "adac.core.explorers.Uniform", "__import__('this')"]
+)
+def test_a_stranger_s_settings_import_nothing(kind: str) -> None:
+    """`kind` is looked up among classes that are there already."""
+    data = settings.to_json(Agent()) | {"explorer": {"kind": kind}}
+    before = set(sys.modules)
+    assert "import the module that defines it" in message(settings.from_json, data)
+    assert set(sys.modules) == before
+
+
+def test_settings_know_no_way_to_run_text() -> None:
+    tree = ast.parse(Path(settings.__file__).read_text())
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not used & {"eval", "exec", "compile", "__import__", "importlib", "pickle"}

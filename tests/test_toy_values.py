@@ -26,9 +26,9 @@ STEPS = 600
 def learned(env: Toy) -> Iterator[Learner]:
     """One agent for all tasks, so that it is compiled once."""
     learner = Learner(env, TOY_AGENT, seed=1)
-    learner.horizon = STEPS
+    learner.loop.horizon = STEPS
     for _ in range(STEPS):
-        learner.advance()
+        learner.loop.advance()
     yield learner
     learner.close()
 

@@ -19,7 +19,7 @@ from adac.experiments.analysis.figures import KINDS, curves, draw, plot
 from adac.experiments.analysis.results import read_results
 from adac.experiments.analysis.sheet import Look, Sheet
 from adac.training.learner import Learner
-from adac.training.train import train
+from adac.training.train import Schedule, train
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
@@ -338,7 +338,8 @@ def learner() -> Iterator[Learner]:
 
 
 def test_snapshots_are_taken_at_their_steps(learner: Learner, tmp_path: Path) -> None:
-    train(learner, 30, callback=snapshots.snapshots_at(tmp_path, [20, 10]), log_every=0)
+    callback = snapshots.snapshots_at(tmp_path, [20, 10])
+    train(learner, 30, Schedule(log_every=0), callback=callback)
     shots = snapshots.read_snapshots(tmp_path)
     assert [shot.step for shot in shots] == [10] * 4 + [20] * 4
     assert all(len(shot.mu) == snapshots.SAMPLES for shot in shots)

@@ -49,6 +49,25 @@ def test_the_ablation_changes_one_thing_at_a_time_and_none_twice() -> None:
     }
 
 
+def test_few_particles_where_the_paper_says_so() -> None:
+    """K = 8 for Hopper and Atlas, 32 elsewhere (Appendix D); adac-td3's own default is 8."""
+    suite = dataclasses.replace(SUITES["benchmark"], seeds=(0,))
+    few = ("Hopper-v4", "adac/RoboschoolAtlasForwardWalk-v1")
+    assert set(few) <= set(suite.tasks)
+    known = tuple(e for e in suite.entrants if e.agent in presets.AGENTS)
+    for trial in trials(dataclasses.replace(suite, entrants=known)):
+        if trial.agent_name == "adac-ddpg":
+            assert trial.agent["explorer"]["particles"] == (8 if trial.task in few else 32)
+        else:
+            assert trial.agent == settings.to_json(presets.make(trial.agent_name))
+
+
+def test_an_entrant_s_own_word_counts_more_than_its_task_s() -> None:
+    mine = suites.Entrant("mine", "paper-adac-td3", {"particles": 5})
+    suite = dataclasses.replace(SUITES["benchmark"], tasks=("Hopper-v4",), entrants=(mine,))
+    assert {trial.agent["explorer"]["particles"] for trial in trials(suite)} == {5}
+
+
 def test_only_some_of_a_suite() -> None:
     suite = narrow(SUITES["sparse"], ["PendulumSparse-v0"], ["td3", "sac"])
     assert suite.tasks == ("adac/PendulumSparse-v0",)

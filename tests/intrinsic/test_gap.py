@@ -150,7 +150,7 @@ def test_trace_copies_what_a_task_overwrites() -> None:
 def still(learner: Learner) -> None:
     """π is 0 everywhere, online and in its target weights; so is μ, but for its noise."""
     zero = jax.tree.map(jnp.zeros_like, learner.state.actor)
-    learner.live.state = learner.state._replace(actor=zero)
+    learner.loop.running.state = learner.state._replace(actor=zero)
 
 
 def test_the_learner_s_gap_is_mu_minus_pi() -> None:

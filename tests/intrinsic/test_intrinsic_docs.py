@@ -11,8 +11,9 @@ import pytest
 from adac.core import presets
 from adac.core.intrinsic import Rnd, Vime
 from adac.core.settings import override
-from adac.training.compiled import metric_names
+from adac.training.compiled import compile_agent, metric_names
 from adac.training.learner import Learner
+from helpers import stored
 
 PAGE = Path(__file__).parents[2] / "docs" / "intrinsic.md"
 TINY = {"actor_hidden": "8", "critic_hidden": "8", "latent_hidden": "8", "particles": 2}
@@ -39,9 +40,9 @@ def test_the_counting_reward_of_the_documentation(example: ModuleType) -> None:
     learner.learn(60)
     _, visits = learner.state.intrinsic
     assert visits.sum() == 16 + 8 * learner.updates  # one visit per row drawn
-    stored = learner.replay.rows[: len(learner.replay), learner.obs_dim + learner.action_dim + 1]
-    np.testing.assert_allclose(stored[0], 0.1)  # never seen: η
-    assert 0.0 < stored[-1] < 0.1  # seen often by then
+    bonus = stored(learner).bonus
+    np.testing.assert_allclose(bonus[0], 0.1)  # never seen: η
+    assert 0.0 < bonus[-1] < 0.1  # seen often by then
     assert "cells_visited" in learner.diagnose()
 
 
@@ -50,7 +51,8 @@ def test_every_setting_and_column_is_documented() -> None:
     for kind in (Vime(), Rnd()):
         assert not [name for name in vars(kind) if f"`{name}`" not in text]
     plain, rewarded = (
-        set(metric_names(presets.make(name), 3, 1)) for name in ("adac-td3", "adac-td3-vime")
+        set(metric_names(compile_agent(presets.make(name), 3, 1)))
+        for name in ("adac-td3", "adac-td3-vime")
     )
     added = rewarded - plain
     assert added >= {"bonus", "bonus_scale", "model_loss", "q_behaviour"}

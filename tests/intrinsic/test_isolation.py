@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax import Array
 
@@ -23,6 +22,7 @@ from helpers import (
     random_batch,
     start,
     step,
+    stored,
     tiny,
     unmoved,
 )
@@ -125,11 +125,10 @@ def test_resume_is_exact(intrinsic: Vime | Rnd, pair: str, tmp_path: Path) -> No
     resumed = Learner.load(tmp_path)
     resumed.learn(130 - resumed.step)
     assert_same_bits(whole.state, resumed.state)
-    stored = whole.replay.rows[: len(whole.replay)]
-    np.testing.assert_array_equal(stored, resumed.replay.rows[: len(stored)])
-    bonus = stored[90:, whole.obs_dim + whole.action_dim + 1]
+    assert_same_bits(stored(whole), stored(resumed))
+    bonus = stored(whole).bonus[90:]
     assert (bonus > 0.0).all() != PAIRED[pair][1]  # paid at collection, unless it is made fresh
-    assert float(whole.live.metrics["bonus"]) > 0.0
+    assert float(whole.loop.running.metrics["bonus"]) > 0.0
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,7 +17,7 @@ from jax import Array
 from adac.core.bases import Base, Deterministic
 from adac.core.critics import Bootstrap, Critic, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
-from adac.core.fields import setting
+from adac.core.fields import part, setting
 from adac.core.intrinsic import Intrinsic
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
@@ -34,11 +34,11 @@ PARTS: dict[str, Any] = {
 class Agent:
     """Everything that is chosen before learning. A new agent is a value of this class."""
 
-    base: Base = field(default_factory=Deterministic)
-    explorer: Explorer = field(default_factory=Analogous)
-    intrinsic: Intrinsic | None = None
-    networks: Networks = field(default_factory=lambda: Networks(latent=16))
-    critic: Critic = field(default_factory=Scalar)
+    base: Base = part(Deterministic, "How the target policy π is evaluated and improved.")
+    explorer: Explorer = part(Analogous, "How the agent acts while it learns.")
+    intrinsic: Intrinsic | None = setting(None, "A bonus for what is not known yet; or none.")
+    networks: Networks = part(lambda: Networks(latent=16), "What makes the networks.")
+    critic: Critic = part(Scalar, "What the Q-networks' numbers mean, and their loss.")
     batch_size: int = setting(100, "Transitions in a minibatch.")
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
     warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
@@ -376,7 +376,7 @@ def descend(
     """One step on the trained part of `net.params`, with the optimiser state number `opt`."""
     trained, still = split_trained(net.params)
     (value, extra), gradient = jax.value_and_grad(
-        lambda part: loss(eqx.combine(part, still)), has_aux=True
+        lambda moving: loss(eqx.combine(moving, still)), has_aux=True
     )(trained)
     opts = list(net.opts)
     step, opts[opt] = optimiser.update(gradient, opts[opt])

@@ -115,9 +115,7 @@ class Loop:
     ) -> None:
         """Transitions from elsewhere, in order; actions in [-1, 1]."""
         self.settle()
-        if self._replay.inserted:  # the environments' own next rows will not follow their last
-            count = min(self.environments.num_envs, len(self._replay))
-            self._replay.put("ahead", np.zeros(count))
+        self._cut(np.ones(self.environments.num_envs, bool))
         ended = terminated if truncated is None else terminated | truncated
         ended = np.append(ended[:-1], True)
         self._replay.add(
@@ -129,6 +127,15 @@ class Loop:
             next_obs=next_obs,
             ahead=1.0 - ended,
         )
+
+    def _cut(self, where: NDArray[np.bool_]) -> None:
+        """Where true, an environment's next row will not follow its latest."""
+        count = len(where)
+        if len(self._replay) < count:
+            return
+        ahead = self._replay.recent(count)[:, self._replay.spec.columns["ahead"]][:, 0]
+        # Rows from elsewhere are not the environments', and never that many ahead of one another.
+        self._replay.put("ahead", np.where(where & (ahead == count), 0, ahead))
 
     def _bonus_of(self, obs: Floats, action: Floats, next_obs: Floats) -> Floats:
         if not self._late:
@@ -273,4 +280,6 @@ class Loop:
             return []
         prefix = "world."
         world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-        return self.environments.restore(world, facts["world"])
+        notes = self.environments.restore(world, facts["world"])
+        self._cut(self.environments.first)
+        return notes

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from adac.core.explorers.interface import Explorer, Sizes, Transition, View
-from adac.core.fields import setting
+from adac.core.fields import needed, setting
 from adac.core.validation import counts, tuples
 
 
@@ -25,6 +25,9 @@ class _Composed(Explorer):
         return self._parts()[-1]
 
     def __post_init__(self) -> None:
+        for part in self._parts():
+            if not isinstance(part, Explorer):
+                raise ValueError(f"{type(self).__name__} is made of explorers, not of {part!r}")
         for name in ("disentangled", "trained"):
             object.__setattr__(self, name, getattr(self.main, name))
         for name in ("uses_latent", "sees_values", "sees_bonus", "observes"):
@@ -66,8 +69,8 @@ class _Composed(Explorer):
 class Then(_Composed):
     """`first` until environment step `after`, then `then`, wherever the episode is."""
 
-    first: Explorer
-    then: Explorer
+    first: Explorer = needed("Who acts at first.")
+    then: Explorer = needed("Who acts afterwards, and whose loss is learned.")
     after: int = setting(1_000, "The environment step at which the second takes over.")
 
     def __post_init__(self) -> None:
@@ -95,7 +98,7 @@ class Then(_Composed):
 class Mixture(_Composed):
     """One of several, drawn with equal chances for each episode; the last one's loss is learned."""
 
-    explorers: tuple[Explorer, ...]
+    explorers: tuple[Explorer, ...] = needed("Who is drawn from.")
 
     def __post_init__(self) -> None:
         tuples(self, "explorers")
@@ -105,6 +108,10 @@ class Mixture(_Composed):
 
     def _parts(self) -> Sequence[Explorer]:
         return self.explorers
+
+    def at(self, step: int) -> Explorer:
+        now = tuple(part.at(step) for part in self.explorers)
+        return self if now == self.explorers else Mixture(now)
 
     def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
         memories = tuple(part.init_memory(num_envs, sizes) for part in self.explorers)

@@ -14,6 +14,8 @@ from typing import Any
 
 import gymnasium
 
+from adac.core import presets
+from adac.core.explorers import Analogous
 from adac.envs import SUITE, import_module_of
 from adac.errors import UserError
 from adac.experiments.sweeps.trials import Trial, make_trial
@@ -39,6 +41,12 @@ class Suite:
     num_envs: int = 1
     snapshots: tuple[str, ...] = ()  # entrants whose policies are looked at, with the first seed
     figure: str = "curves"  # the kind that `adac reproduce` draws
+    adac_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # for each task
+
+    def settings_of(self, task: str, entrant: Entrant) -> Mapping[str, Any]:
+        """What an entrant itself says counts more than what the task's ADAC agents have."""
+        own = self.adac_settings.get(task, {}) if _is_adac(entrant.agent) else {}
+        return {**own, **entrant.settings}
 
     def steps_of(self, task: str) -> int:
         if isinstance(self.steps, int):
@@ -46,6 +54,10 @@ class Suite:
         if task not in self.steps:
             raise UserError(f"the sweep '{self.name}' does not say how many steps {task} takes")
         return self.steps[task]
+
+
+def _is_adac(agent: str) -> bool:
+    return agent in presets.AGENTS and isinstance(presets.make(agent).explorer, Analogous)
 
 
 def plan(steps: int) -> Schedule:
@@ -89,7 +101,7 @@ def _trial(suite: Suite, task: str, entrant: Entrant, seed: int) -> Trial:
         entrant.agent,
         seed,
         steps,
-        overrides=entrant.settings,
+        overrides=suite.settings_of(task, entrant),
         label=entrant.label,
         schedule=dataclasses.replace(plan(steps), **suite.schedule),
         num_envs=suite.num_envs,
@@ -151,6 +163,8 @@ MOUNTAIN_CAR = "MountainCarContinuous-v0"
 ACROBOT = "adac/AcrobotContinuous-v0"
 PENDULUM = "adac/PendulumSparse-v0"
 SWING_UP = "adac/CartPoleSwingUpSparse-v0"
+HOPPER = "Hopper-v4"
+ATLAS = "adac/RoboschoolAtlasForwardWalk-v1"
 
 # The ablation's common point, spelled out: it stays where it is when a default moves. K = 8,
 # because all but a few trials have it, and 32 costs twice; a ρ with which MountainCar's goal is
@@ -225,6 +239,7 @@ _PAPER = (
         tuple(task.id for task in SUITE if task.group == "benchmark"),
         named("adac-td3", "td3", "sac", "paper-adac-td3", "paper-adac-ddpg", "ddpg", "ppo"),
         1_000_000,
+        adac_settings={task: {"particles": 8} for task in (HOPPER, ATLAS)},  # Appendix E
     ),
     Suite(
         "ablation",

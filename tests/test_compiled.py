@@ -5,15 +5,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from adac.training.live import Live
 
 from adac.core import agent as core
 from adac.core import presets
 from adac.core.agent import Agent
 from adac.core.explorers import Analogous, GaussianNoise
-from adac.training.compiled import SMALL_PRODUCTS, compile_steps, known_options
-from adac.training.replay import unpack, width
-from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, tiny
+from adac.training.compiled import SMALL_PRODUCTS, RunningAgent, compile_agent, known_options
+from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, row_spec, tiny, unpack
 
 AGENTS: dict[str, Agent] = {
     "td3": tiny(TD3, GaussianNoise()),
@@ -26,72 +24,77 @@ EACH = pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
 
 
 def rows(seed: int) -> Any:
-    shape = (BATCH, width(OBS, ACTION))
+    shape = (BATCH, row_spec().width)
     return np.random.default_rng(seed).uniform(0.0, 1.0, shape).astype(np.float32)
 
 
-def begin(agent: Agent) -> Live:
-    live = Live(compile_steps(agent, OBS, ACTION), jax.random.key(0))
+def begin(agent: Agent) -> RunningAgent:
+    running = RunningAgent(compile_agent(agent, OBS, ACTION), jax.random.key(0))
     if agent.normalise_obs:
-        live.observe(rows(9)[:, :OBS])
-    return live
+        running.observe(rows(9)[:, :OBS])
+    return running
 
 
 @EACH
 def test_an_update_of_the_critics_moves_only_what_is_handed_to_it(agent: Agent) -> None:
-    """Whatever else it moved would be lost: `Live` takes back the moving part alone."""
-    live = begin(agent)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), live.state)
+    """Whatever else it moved would be lost: a `RunningAgent` takes back the moving part alone."""
+    running = begin(agent)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), running.state)
     key, zero = jax.random.key(1), jax.ShapeDtypeStruct((), np.float32)
 
     def update(state: Any, batch: Any, key: Any, progress: Any) -> Any:
         return core.update(agent, state, batch, key, progress, improve=False)[0]
 
-    traced = jax.make_jaxpr(update)(shapes, unpack(rows(0), OBS, ACTION), key, zero).jaxpr
+    traced = jax.make_jaxpr(update)(shapes, unpack(rows(0)), key, zero).jaxpr
     pairs = zip(traced.outvars, traced.invars[: len(traced.outvars)], strict=True)
     moved = {place for place, (new, old) in enumerate(pairs) if new is not old}
-    assert moved <= set(live.layout.moving[False].leaves)
+    assert moved <= set(running.program.moving[False].leaves)
     assert moved  # and the critics do move
 
 
 @EACH
 def test_flat_updates_are_the_updates(agent: Agent) -> None:
-    live, state = begin(agent), begin(agent).state
+    running, state = begin(agent), begin(agent).state
     update = jax.jit(core.update, static_argnums=0, static_argnames="improve")
     for number in range(1, 5):
         improve = number % 2 == 0
-        live.update(
+        running.update(
             rows(number), jax.random.key(1), np.int32(number), np.float32(0.5), improve=improve
         )
         key = jax.random.fold_in(jax.random.key(1), number)
-        batch = unpack(rows(number), OBS, ACTION)
+        batch = unpack(rows(number))
         state, _ = update(agent, state, batch, key, np.float32(0.5), improve=improve)
-    for mine, theirs in zip(jax.tree.leaves(live.state), jax.tree.leaves(state), strict=True):
+    for mine, theirs in zip(jax.tree.leaves(running.state), jax.tree.leaves(state), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_a_full_size_state_goes_over_in_few_arrays_and_comes_back() -> None:
     """Large leaves alone, small ones side by side: both kinds, in the order of the state."""
-    live = Live(compile_steps(presets.make("td3"), 11, 3), jax.random.key(0))
-    state = live.state
-    assert len(live.arrays) <= 20 < 80 < len(jax.tree.leaves(state))
+    running = RunningAgent(compile_agent(presets.make("td3"), 11, 3), jax.random.key(0))
+    state = running.state
+    assert len(running.arrays) <= 20 < 80 < len(jax.tree.leaves(state))
     assert_same_bits(state, core.init(presets.make("td3"), 11, 3, jax.random.key(0)))
-    live.state = state
-    assert_same_bits(live.state, state)
+    running.state = state
+    assert_same_bits(running.state, state)
 
 
 @EACH
 def test_parts_read_what_their_names_say(agent: Agent) -> None:
-    live = begin(agent)
-    state, layout = live.state, live.layout
-    behaviour = layout.behaviour.build(layout.behaviour.of(live.arrays))
-    assert_same_bits(behaviour.params, core.behaviour_net(state).params)
-    target = layout.target.build(layout.target.of(live.arrays))
-    assert_same_bits(target.params, core.target_weights(agent, state))
-    assert_same_bits(layout.intrinsic.build(layout.intrinsic.of(live.arrays)), state.intrinsic)
+    running = begin(agent)
+    state, program = running.state, running.program
+    wanted = {
+        "state": state,
+        "behaviour": core.behaviour_policy(agent, state),
+        "target": core.target_policy(agent, state),
+        "intrinsic": state.intrinsic,
+        "statistics": state.statistics,
+    }
+    assert program.parts.keys() == wanted.keys()
+    for name, part in program.parts.items():
+        assert_same_bits(part.build(part.of(running.arrays)), wanted[name])
     for improve in (False, True):
-        places = layout.moving[improve].places + layout.still[improve].places
-        assert sorted(places) == list(range(len(live.arrays)))
+        places = program.moving[improve].places + program.still[improve].places
+        assert sorted(places) == list(range(len(running.arrays)))
 
 
 def test_a_compiler_that_does_not_know_our_options_is_not_given_them() -> None:

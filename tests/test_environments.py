@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 from adac.errors import RunError, UserError
-from adac.training.environments import EVALUATION, World, check_spaces, episode_seed
+from adac.training.environments import EVALUATION, Environments, check_spaces, episode_seed
 
 F32 = float(np.finfo(np.float32).max)
 
@@ -37,8 +37,8 @@ class Counter(gymnasium.Env[Any, Any]):
         return obs, reward, done and self.terminate, done and not self.terminate, {}
 
 
-def world(*envs: Counter, seed: int = 0) -> World:
-    one = World(list(envs), "Counter", seed)
+def world(*envs: Counter, seed: int = 0) -> Environments:
+    one = Environments(list(envs), "Counter", seed)
     one.begin()
     return one
 
@@ -161,7 +161,7 @@ class Odd(Counter):
 )
 def test_what_can_not_be_learned_on_is_refused(env: Odd, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        World([env], "Odd", 0)
+        Environments([env], "Odd", 0)
 
 
 def test_no_environment_plays_an_episode_of_an_evaluation() -> None:
