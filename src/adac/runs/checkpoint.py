@@ -75,11 +75,9 @@ class Store:
         try:
             self._save(step, arrays, facts, replay)
         except OSError as error:
-            kept = self._manifests()
-            advice = "make room and resume" if kept else "make room and begin anew"
             raise RunError(
                 f"the checkpoint of step {step} could not be written to {self.folder} "
-                f"({error.strerror or error}): {advice}"
+                f"({error.strerror or error}): make room"
             ) from error
 
     def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
@@ -129,6 +127,10 @@ class Store:
     def holds_another(self) -> bool:
         """Whether a checkpoint is there that this store neither read nor wrote."""
         return not self._signatures() <= self._seen
+
+    def knows_some(self) -> bool:
+        """Whether it has read or written any."""
+        return bool(self._seen)
 
     def _signatures(self) -> set[tuple[str, int, int]]:
         found = set()

@@ -87,6 +87,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def plan_of(folder: Path) -> dict[str, Any]:
+    """What the run in this folder was to do; nothing where there is none."""
+    try:
+        config = read_config(folder)
+    except UserError:
+        return {}
+    return {name: config[name] for name in PLAN if name in config and name != "label"}
+
+
 def _require_kind(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
     if kind is int and isinstance(value, float) and value.is_integer():  # 1e3, as Python has it
         return
