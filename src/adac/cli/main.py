@@ -1,10 +1,10 @@
 """The `adac` command."""
 
 import importlib
+import io
 import json
 import os
 import re
-import signal
 import sys
 import traceback
 import warnings
@@ -12,7 +12,6 @@ from dataclasses import fields
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +20,7 @@ from rich.table import Column, Table
 
 from adac.cli import experiments as commands
 from adac.cli import reports as report_commands
+from adac.cli.stop import Stop
 from adac.errors import AdacError, RunError, UserError
 
 app = typer.Typer(
@@ -57,6 +57,12 @@ Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event fi
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
 
+def _folder_name(text: str) -> Path:
+    if not text.strip():  # an unset variable of a script, not the folder one happens to be in
+        raise typer.BadParameter("name a folder; '.' is the one you are in")
+    return Path(text)
+
+
 @app.command()
 def train(
     env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")],
@@ -64,7 +70,13 @@ def train(
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="The run folder.", show_default="runs/ENV-AGENT-sSEED")
+        Path | None,
+        typer.Option(
+            help="The run folder.",
+            show_default="runs/ENV-AGENT-sSEED",
+            metavar="DIR",
+            parser=_folder_name,
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -88,6 +100,7 @@ def train(
 ) -> None:
     """Train an agent on a task, into a run folder."""
     from adac.runs.files import locked
+    from adac.runs.folder import make_folder
     from adac.training.learner import Learner
     from adac.training.train import Schedule
 
@@ -99,7 +112,7 @@ def train(
         _require_free(out)
     learner = Learner(env, agent, seed=seed, num_envs=num_envs, overrides=overrides)
     folder = _fresh_folder(env, agent, seed) if out is None else out
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder, patience=0.0):
         _require_free(folder)  # also of one that has begun since
         _run(learner, steps, folder, schedule, tensorboard=tensorboard, wandb=wandb)
@@ -123,21 +136,26 @@ def resume(
     from adac.training.train import Schedule
 
     config = read_config(folder)
-    total = steps if steps is not None else config.get("steps")
-    if total is None:
+    planned = steps if steps is not None else config.get("steps")
+    if planned is None:
         raise UserError(f"{folder} does not say how long to train: give --steps")
+    total = int(planned)
     _import(module)
     with locked(folder, patience=0.0):
         learner = Learner.load(folder)
-        if learner.step >= total:
+        schedule = Schedule(
+            **{f.name: config[f.name] for f in fields(Schedule) if f.name in config}
+        )
+        if steps is not None and steps < learner.step:
+            raise UserError(f"{folder} is at step {learner.step:,} already, past --steps {steps:,}")
+        total = max(total, learner.step)  # where several environments stepped past it
+        evaluated = not schedule.eval_every or learner.evaluated == learner.step
+        if learner.step >= total and evaluated:
             print(f"{folder} is at step {learner.step:,} already; train on with --steps")
             return
         if steps is None and _reached(folder, learner.step, config.get("stop_return")):
             print(f"{folder} has reached its stop_return; train on with --steps")
             return
-        schedule = Schedule(
-            **{f.name: config[f.name] for f in fields(Schedule) if f.name in config}
-        )
         horizon = config.get("horizon") if steps is None else None
         options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
         _run(learner, total, folder, schedule, **options)
@@ -154,39 +172,26 @@ def _reached(folder: Path, step: int, goal: float | None) -> bool:
     return last["step"] == str(step) and reached >= goal
 
 
-class _Stop:
-    """Ctrl-C and SIGTERM ask the loop to end; a second Ctrl-C ends it at once."""
-
-    def __init__(self) -> None:
-        self.signal = 0
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.signal and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.signal = number
-
-    def __call__(self) -> bool:
-        return bool(self.signal)
-
-
 def _run(learner: Any, until: int, folder: Path, schedule: Any, **options: Any) -> None:
+    from adac.runs.checkpoint import Store
     from adac.training.train import train as train_until
 
-    stop = _Stop()
     print(
         f"{learner.agent_name} on {learner.env_id}, seed {learner.seed}, "
         f"from step {learner.step:,} to {until:,}, into {folder}"
     )
     try:
-        finished = train_until(
-            learner, until, schedule, out=folder, progress_bar=True, stop=stop, **options
-        )
+        with Stop() as stop:
+            finished = train_until(
+                learner, until, schedule, out=folder, progress_bar=True, stop=stop, **options
+            )
     except RunError as error:
-        kept = (folder / "checkpoint").exists()
-        hint = f"; the last good checkpoint stays: `adac resume {folder}`" if kept else ""
-        raise RunError(f"{error}{hint}") from error
+        last = Store(folder / "checkpoint").last_step()
+        if last is None:
+            raise
+        raise RunError(
+            f"{error}; the last good checkpoint is of step {last:,}: `adac resume {folder}`"
+        ) from error
     finally:
         learner.close()
     if finished:
@@ -346,6 +351,9 @@ def expand_settings(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every failure is one sentence on stderr and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not know ± or μ
     words = sys.argv[1:] if arguments is None else arguments
     given = [word for word in words if word != "--debug"]
     try:

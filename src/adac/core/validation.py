@@ -1,12 +1,115 @@
-"""Types and ranges of settings, each failure one sentence."""
+"""Types and ranges of settings, each failure one sentence.
 
+Every part of an agent names its ranges with these; each first looks that all settings of the part
+have the types that their class declares, so that no wrong one gets as far as JAX.
+"""
+
+import dataclasses
+import functools
 import math
-from typing import Any
+import types
+import typing
+from typing import Any, Literal
 
 from adac.errors import UserError
 
 
+def typed(owner: Any) -> None:
+    """Refuse values of another type than a dataclass declares; what is meant is made so.
+
+    A list becomes a tuple, because settings are hashed; 1e3 and NumPy's numbers become Python's,
+    which JSON and JAX's caches know.
+    """
+    part: Any = type(owner)
+    for name, kind in _kinds(part).items():
+        value = getattr(owner, name)
+        try:
+            fitting = _fit(value, kind)
+        except _WRONG:
+            raise ValueError(f"{name} must be {_in_words(kind)}, not {value!r}") from None
+        if fitting is not value:
+            object.__setattr__(owner, name, fitting)
+
+
+_WRONG = (TypeError, ValueError, OverflowError, UserError)
+
+
+@functools.cache
+def _kinds(part: Any) -> dict[str, Any]:
+    try:
+        hints = typing.get_type_hints(part)
+    except (NameError, TypeError):  # of a class that is not adac's own
+        return {}
+    return {f.name: hints[f.name] for f in dataclasses.fields(part)}
+
+
+def _fit(value: Any, kind: Any) -> Any:
+    """The value as one of this kind, or an exception."""
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _fit_one(value, options)
+    if origin is Literal:
+        return _only(value, isinstance(value, str) and value in options)
+    if origin is tuple and options[1:] == (...,):
+        several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+        fitting = tuple(_fit(one, options[0]) for one in _only(value, several))
+        return value if type(value) is tuple and all(map(_is, fitting, value)) else fitting
+    if kind in (str, type(None)) or (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return _only(value, isinstance(value, kind))
+    if kind is bool:
+        return _only(bool(value), value in (False, True))
+    if kind is int:
+        return value if type(value) is int else whole("", value)
+    if kind is float:
+        number = value if type(value) in (int, float) else float(_only(value, _is_number(value)))
+        return _only(number, not math.isnan(number))
+    return value
+
+
+def _fit_one(value: Any, options: tuple[Any, ...]) -> Any:
+    for kind in options:
+        try:
+            return _fit(value, kind)
+        except _WRONG:
+            continue
+    raise ValueError
+
+
+def _only(value: Any, right: bool) -> Any:
+    if not right:
+        raise ValueError
+    return value
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _is_number(value: Any) -> bool:
+    """NumPy's too, but no texts and no truths."""
+    return not isinstance(value, bool | str | bytes) and getattr(value, "ndim", 0) == 0
+
+
+def _in_words(kind: Any) -> str:
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(_in_words(option) for option in options)
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, options))}"
+    if origin is tuple:
+        return f"a list of {_PLURAL.get(options[0], 'values')}"
+    return _SINGULAR.get(kind) or f"of the type {getattr(kind, '__name__', kind)}"
+
+
+_SINGULAR: dict[Any, str] = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text",
+    type(None): "None",
+}  # fmt: skip
+_PLURAL: dict[Any, str] = {int: "whole numbers", float: "numbers"}
+
+
 def at_least(owner: Any, low: float, *names: str) -> None:
+    typed(owner)
     for name in names:
         value = getattr(owner, name)
         if not (low <= value < math.inf):
@@ -14,6 +117,7 @@ def at_least(owner: Any, low: float, *names: str) -> None:
 
 
 def above(owner: Any, low: float, *names: str) -> None:
+    typed(owner)
     for name in names:
         value = getattr(owner, name)
         if not value > low:
@@ -22,12 +126,14 @@ def above(owner: Any, low: float, *names: str) -> None:
 
 def sizes(owner: Any, *names: str) -> None:
     """Layers: any number of them, each of at least one unit."""
+    typed(owner)
     for name in names:
         if any(size < 1 for size in getattr(owner, name)):
             raise ValueError(f"{name} must name layers of at least 1 unit")
 
 
 def between(owner: Any, low: float, high: float, *names: str) -> None:
+    typed(owner)
     for name in names:
         value = getattr(owner, name)
         if not low <= value <= high:
@@ -35,6 +141,7 @@ def between(owner: Any, low: float, high: float, *names: str) -> None:
 
 
 def one_of(owner: Any, name: str, options: tuple[str, ...]) -> None:
+    typed(owner)
     value = getattr(owner, name)
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(options)}, not '{value}'")
@@ -52,19 +159,11 @@ def whole(name: str, value: Any) -> int:
 
 
 def counts(owner: Any, low: int, *names: str) -> None:
-    """Whole numbers of at least `low`; kept as Python's, which JSON and JAX's caches know."""
-    for name in names:
-        value = getattr(owner, name)
-        try:
-            object.__setattr__(owner, name, whole(name, value))
-        except UserError as error:
-            raise ValueError(str(error)) from None
+    """Whole numbers of at least `low`."""
+    typed(owner)
     at_least(owner, low, *names)
 
 
 def tuples(owner: Any, *names: str) -> None:
     """Lists become tuples, because settings are hashed."""
-    for name in names:
-        value = getattr(owner, name)
-        if isinstance(value, list):
-            object.__setattr__(owner, name, tuple(value))
+    typed(owner)

@@ -77,7 +77,7 @@ _ONLOOKERS = {"FreshWorld", "RecordEpisodeStatistics", "RecordVideo", "HumanRend
 
 def describe(env: gymnasium.Env[Any, Any]) -> Description:
     """An environment that somebody made: wrappers of its own are not in any description."""
-    spec = env.spec
+    spec = getattr(env, "spec", None)  # what is no Gymnasium environment is refused later
     registered = gymnasium.registry.get(spec.id) if spec is not None else None
     if spec is None or registered is None:
         name = type(env.unwrapped).__name__ if spec is None else spec.id

@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,12 +77,13 @@ class Store:
         except OSError as error:
             raise RunError(
                 f"the checkpoint of step {step} could not be written to {self.folder} "
-                f"({error.strerror or error}): the last good one stays; make room and resume"
+                f"({error.strerror or error}): make room"
             ) from error
 
     def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
         self._refuse_links()
         self.folder.mkdir(parents=True, exist_ok=True)
+        replaced = self.holds_another()
         state = self._write(f"step-{step:012d}.safetensors", safetensors.numpy.save(arrays))
         segments = [] if replay is None else [self._segment(*s) for s in _segments(replay)]
         self._good = {file.name: file for file in segments}
@@ -90,7 +91,7 @@ class Store:
         manifest = Manifest(step, facts, state, segments, inserted)
         self._write(f"step-{step:012d}.json", manifest.encode())
         _sync_folder(self.folder)
-        self._abandon_after(step)
+        self._abandon(lambda other: other > step or (replaced and other != step))
         self._clean()
         self._seen = self._signatures()
 
@@ -112,10 +113,11 @@ class Store:
         write_whole(self.folder / name, data)
         return File(name, len(data), zlib.crc32(data))
 
-    def _abandon_after(self, step: int) -> None:
-        """Who saves at an earlier step than the folder has seen means that one from now on."""
+    def _abandon(self, outdated: Callable[[int], bool]) -> None:
+        """Who saves at an earlier step than the folder has seen means that one from now on, and
+        who saves over another run does not want to fall back on it."""
         for path in self._manifests():
-            if step_of(path) > step:
+            if outdated(step_of(path)):
                 path.unlink(missing_ok=True)
 
     def last_step(self) -> int | None:
@@ -125,6 +127,10 @@ class Store:
     def holds_another(self) -> bool:
         """Whether a checkpoint is there that this store neither read nor wrote."""
         return not self._signatures() <= self._seen
+
+    def knows_some(self) -> bool:
+        """Whether it has read or written any."""
+        return bool(self._seen)
 
     def _signatures(self) -> set[tuple[str, int, int]]:
         found = set()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adac.core.settings import LATER, comparable
-from adac.errors import UserError
+from adac.errors import RunError, UserError
 from adac.runs.files import read_plain, refuse_links, write_whole
 
 Config = Mapping[str, Any]
@@ -39,8 +39,26 @@ def versions() -> dict[str, str]:
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    text = json.dumps(config, indent=2, default=_number)
-    write_whole(folder / "config.json", (text + "\n").encode())
+    path, text = folder / "config.json", json.dumps(config, indent=2, default=_number)
+    try:
+        write_whole(path, (text + "\n").encode())
+    except OSError as error:
+        raise RunError(f"{path} could not be written: {error.strerror}") from error
+
+
+def make_folder(folder: Path) -> None:
+    """For a run; what stands in its way is the user's to mend."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is a file" if folder.is_file() else error.strerror
+        raise UserError(f"{folder} can not be made a run folder: {reason}") from None
+
+
+def forget_results(folder: Path) -> None:
+    """Of a run that is being replaced by another."""
+    for name in ("metrics.csv", "evaluations.csv", "snapshots.csv", "done.json"):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _number(value: Any) -> Any:
@@ -67,6 +85,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return config
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """What the run in this folder was to do; nothing where there is none."""
+    try:
+        config = read_config(folder)
+    except UserError:
+        return {}
+    return {name: config[name] for name in PLAN if name in config and name != "label"}
 
 
 def _require_kind(name: str, value: Any, kind: type | tuple[type, ...]) -> None:

@@ -12,6 +12,9 @@ def enable() -> None:
     config: Any = jax.config
     if config.jax_compilation_cache_dir is not None:
         return
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in some containers
+        return
     config.update("jax_compilation_cache_dir", str(home / "adac" / "jax"))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.05)

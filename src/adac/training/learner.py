@@ -1,7 +1,8 @@
 """Learner: an agent, its environments and its memory; what a program holds on to."""
 
+import contextlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,20 @@ from adac.core.agent import Agent, AgentState
 from adac.core.validation import whole
 from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
-from adac.runs.folder import read_config, versions, write_config
+from adac.runs.folder import essence, read_config, require_essence, versions
 from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
 from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
-from adac.training.environments import Environments, check_spaces
+from adac.training.environments import Environments
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
+from adac.training.folders import Folders
+from adac.training.inputs import describe, numbers, observations, require_fitting
 from adac.training.loop import GAP, PREDICT, Loop
+from adac.training.memory import require_countable
 from adac.training.replay import Replay
 from adac.training.train import Callback, Schedule, train
+
+CHECKPOINT_EVERY = 10_000  # steps, where there is a folder
 
 
 class Learner:
@@ -48,9 +54,8 @@ class Learner:
         seed, num_envs = whole("seed", seed), whole("num_envs", num_envs)
         if not 0 <= seed < 2**31:
             raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
-        if num_envs < 1:
-            raise UserError(f"num_envs must be at least 1, not {num_envs}")
-        self.env_id, self.env_kwargs, self._remakes = _describe(env, env_kwargs)
+        require_countable(num_envs)
+        self.env_id, self.env_kwargs, self._remakes = describe(env, env_kwargs)
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent) if isinstance(agent, str) else agent
@@ -60,11 +65,11 @@ class Learner:
         self._eval_envs: list[Env] = []
         environments = Environments(self._training_envs(env, num_envs), self.env_id, seed)
         if eval_env is not None:
-            _require_fitting(eval_env, environments)
+            require_fitting(eval_env, environments)
         self.loop = Loop(settings.override(chosen, overrides or {}), environments, seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
-        self._store: Store | None = None
+        self.folders = Folders()
         self._predictions = 0
 
     @property
@@ -132,7 +137,7 @@ class Learner:
         progress_bar: bool = False,
         eval_every: int = 0,
         eval_episodes: int = 10,
-        checkpoint_every: int = 0,
+        checkpoint_every: int | None = None,
         log_every: int = 1_000,
         stop_return: float | None = None,
         horizon: int | None = None,
@@ -143,10 +148,13 @@ class Learner:
         """Train for `steps` more environment steps.
 
         With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
-        checkpoint/. `callback` is called after every step and ends the training by returning
-        False. β is annealed over `horizon` steps, which is the end of this call unless told
-        otherwise: if you call `learn` several times, name the whole.
+        checkpoint/, which is written every 10,000 steps unless told otherwise, and at the end,
+        also where that is Ctrl-C. `callback` is called after every step and ends the training by
+        returning False. β is annealed over `horizon` steps, which is the end of this call unless
+        told otherwise: if you call `learn` several times, name the whole.
         """
+        if checkpoint_every is None:
+            checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
         schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
         train(
             self,
@@ -175,13 +183,15 @@ class Learner:
         Actions are in the task's units. Consecutive rows belong to one episode until `terminated`
         or `truncated` is true.
         """
+        count = len(obs) if hasattr(obs, "__len__") else 0
+        actions = numbers("action", action, (count, self.action_dim))
         self.loop.add(
-            np.asarray(obs, np.float32),
-            self.loop.environments.scaling.from_task(np.asarray(action)),
-            np.asarray(reward, np.float32),
-            np.asarray(next_obs, np.float32),
-            np.asarray(terminated, bool),
-            None if truncated is None else np.asarray(truncated, bool),
+            numbers("obs", obs, (count, self.obs_dim)),
+            self.loop.environments.scaling.from_task(actions),
+            numbers("reward", reward, (count,)),
+            numbers("next_obs", next_obs, (count, self.obs_dim)),
+            numbers("terminated", terminated, (count,)).astype(bool),
+            None if truncated is None else numbers("truncated", truncated, (count,)).astype(bool),
         )
 
     def predict(
@@ -196,12 +206,7 @@ class Learner:
         deterministic=True is the target policy π, False the behaviour policy μ, whose correlated ξ
         is carried by `state` from call to call. The signature is Stable-Baselines3's.
         """
-        obs = np.asarray(observation, np.float32)
-        if obs.shape[-1:] != (self.obs_dim,) or obs.ndim > 2:
-            raise UserError(
-                f"predict wants observations of shape ({self.obs_dim},) or (n, {self.obs_dim}), "
-                f"not {obs.shape}"
-            )
+        obs = observations(observation, self.obs_dim)
         batch = np.atleast_2d(obs)
         if deterministic:
             action = np.asarray(self.policy(batch))
@@ -236,13 +241,24 @@ class Learner:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""
         return np.asarray(self.loop.running.greedy(obs))
 
-    def evaluate(self, episodes: int = 10, *, seed: int | None = None, salt: int = 0) -> Evaluation:
+    def evaluate(
+        self,
+        episodes: int = 10,
+        *,
+        seed: int | None = None,
+        salt: int = 0,
+        stop: Callable[[], bool] | None = None,
+    ) -> Evaluation:
         """Returns of π on environments of its own; training is not disturbed."""
-        seed = self.seed if seed is None else seed
+        episodes = whole("episodes", episodes)
+        seed = self.seed if seed is None else whole("seed", seed)
         envs = self._evaluation_envs(episodes)
-        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=self.env_id)
+        name = self.env_id
+        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=name, stop=stop)
 
-    def bonus_gap(self, episodes: int = 3, *, salt: int = 0) -> dict[str, float]:
+    def bonus_gap(
+        self, episodes: int = 3, *, salt: int = 0, stop: Callable[[], bool] | None = None
+    ) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
         traces = [Trace(env) for env in self._evaluation_envs(episodes)]
         memory = self.loop.init_memory(self.agent.explorer, len(traces))
@@ -255,7 +271,8 @@ class Learner:
             return action, memory
 
         def run(policy: Policy) -> list[Transitions]:
-            evaluate(policy, traces, episodes, self.seed, salt=salt, name=self.env_id)
+            name = self.env_id
+            evaluate(policy, traces, episodes, self.seed, salt=salt, name=name, stop=stop)
             return [episode for trace in traces for episode in trace.take()]
 
         return episode_gap(
@@ -269,11 +286,15 @@ class Learner:
         """As many as play side by side; made when first needed, and kept."""
         if self._eval_env is not None:
             return [self._eval_env]
-        self._require_told("so evaluation needs one of its own: pass eval_env to Learner")
+        self.require_evaluable()
         wanted = min(episodes, SIDE_BY_SIDE)
         while len(self._eval_envs) < wanted:
             self._eval_envs.append(self.make_env())
         return self._eval_envs[:wanted]
+
+    def require_evaluable(self) -> None:
+        if self._eval_env is None:
+            self._require_told("so evaluation needs one of its own: pass eval_env to Learner")
 
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""
@@ -290,26 +311,19 @@ class Learner:
             "versions": versions(),
         }
 
-    def save(self, folder: str | Path) -> None:
-        """The whole run: weights, optimisers, replay buffer, random states, unfinished episodes."""
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        write_config(Path(folder), self.config())
-        self.save_to(self.store_in(Path(folder)))
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """The whole run: weights, optimisers, replay buffer, random states, unfinished episodes.
 
-    def store_in(self, folder: Path) -> Store:
-        """The folder's checkpoints; segments already there are not written again."""
-        if self._store is None or not self.stored_in(folder):
-            self._store = Store(folder / "checkpoint")
-        return self._store
-
-    def stored_in(self, folder: Path) -> bool:
-        """Whether it was loaded from this folder, or saved there before."""
-        return self._store is not None and self._store.folder == folder / "checkpoint"
+        A folder that holds another run is refused, unless you say `overwrite=True`.
+        """
+        with self.folders.written(Path(folder), self.config(), overwrite=overwrite) as store:
+            self.save_to(store)
 
     def save_to(self, store: Store) -> None:
         self.loop.require_finite()
         arrays, facts = self.loop.snapshot()
         facts |= {"wall_seconds": self.wall_seconds, "evaluated": self.evaluated}
+        facts["config"] = essence(self.config())
         store.save(self.step, arrays, facts, self.replay)
 
     @classmethod
@@ -320,14 +334,17 @@ class Learner:
         env: Env | None = None,
         agent: Agent | None = None,
         eval_env: Env | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         with_replay: bool = True,
     ) -> "Learner":
-        """The run as it was saved; `env` and `agent` only where the folder can not name them.
+        """The run as it was saved; the rest only where the folder can not be believed or name it.
 
-        Of `agent` the classes are taken, the settings are the run's.
+        Of `agent` the classes are taken, the settings are the run's. `env_kwargs` that name files
+        must be given again. Without its replay buffer, a run that learns on first fills a new one.
         """
         folder = Path(folder)
         config = read_config(folder)
+        kwargs = config["env_kwargs"] if env_kwargs is None else dict(env_kwargs)
         if env is None:
             if config.get("env_object"):
                 raise UserError(
@@ -335,27 +352,37 @@ class Learner:
                     "tell: pass one, Learner.load(folder, env=...)"
                 )
             envs.require_imported(config["env"], folder)
+            if env_kwargs is None:
+                envs.require_no_paths(kwargs, folder)
         learner = cls(
             env if env is not None else config["env"],
             settings.from_json(config["agent"], like=agent),
             seed=config["seed"],
             num_envs=config["num_envs"],
-            env_kwargs=config["env_kwargs"] if env is None else None,
+            env_kwargs=kwargs if env is None else None,
             eval_env=eval_env,
         )
         learner.agent_name = config["agent_name"]
         learner.label = config.get("label", learner.agent_name)
-        contents = learner.store_in(folder).load(learner.replay if with_replay else None)
+        buffer = learner.replay if with_replay else None
+        contents = learner.folders.store(folder).load(buffer, learner.loop.state_bytes())
+        require_essence(folder, config, contents.facts.get("config"))
         try:
             learner._restore(contents, with_replay)
         except KeyError as error:
             raise UserError(
                 f"the checkpoint in {folder} has no {error}: another version of adac wrote it"
             ) from None
+        except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            raise UserError(
+                f"the checkpoint of step {contents.step} in {folder} is not one of adac's: {error}"
+            ) from error
         return learner
 
     def _restore(self, contents: Contents, with_replay: bool) -> None:
         facts = contents.facts
+        if facts["world"]["steps"] != contents.step:
+            raise ValueError(f"its environments are at step {facts['world']['steps']}")
         notes = self.loop.restore(contents.arrays, facts, with_replay=with_replay)
         self.wall_seconds = float(facts["wall_seconds"])
         self.evaluated = int(facts["evaluated"])
@@ -365,25 +392,5 @@ class Learner:
     def close(self) -> None:
         self.loop.environments.close()
         for env in [*self._eval_envs, *([self._eval_env] if self._eval_env else [])]:
-            env.close()
-
-
-def _describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:
-    if isinstance(env, str):
-        return envs.Description(env, dict(kwargs or {}), all=True)
-    if not hasattr(env, "reset") or not hasattr(env, "action_space"):
-        raise UserError(f"env must be a task id or a Gymnasium environment, not {env!r}")
-    if kwargs:
-        raise UserError("env_kwargs go with a task id: an environment is already made")
-    return envs.describe(env)
-
-
-def _require_fitting(eval_env: Env, environments: Environments) -> None:
-    """It plays other episodes of the same task, so it is another environment like the first."""
-    if eval_env.unwrapped is environments.envs[0].unwrapped:
-        raise UserError("eval_env must be an environment of its own, not the one trained in")
-    check_spaces(eval_env, "eval_env")
-    for name in ("observation_space", "action_space"):
-        mine, other = getattr(environments.envs[0], name), getattr(eval_env, name)
-        if mine.shape != other.shape:
-            raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")
+            with contextlib.suppress(Exception):
+                env.close()

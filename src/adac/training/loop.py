@@ -18,6 +18,7 @@ from adac.runs.checkpoint import flatten, unflatten
 from adac.training.answers import Floats
 from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
 from adac.training.environments import Environments, Episode
+from adac.training.memory import require_room
 from adac.training.replay import Places, Replay, Returns, Rows
 
 # Domains of the run's random keys: each use has its own.
@@ -35,6 +36,7 @@ class Loop:
         root = jax.random.key(seed)
         self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
         program = compile_agent(agent, self.obs_dim, self.action_dim)
+        require_room(agent, program.rows.width)
         self.running = RunningAgent(program, self.keys[INIT])
         self._late = no_late(agent, environments.num_envs)  # not () with a bonus
         self._behaviour = agent.behaviour
@@ -44,6 +46,7 @@ class Loop:
         self._replay = Replay(agent.replay_size, program.rows, seeds)
         self._returns = Returns(agent.n_steps, agent.base.discount)
         self.updates = 0
+        self._left_out = 0  # updates that were due while a forgotten buffer was filled anew
         self.horizon = 1_000_000  # steps over which β is annealed; set by `train`
         self.recent: list[Episode] = []  # finished since the last log
         self._collected = np.zeros(environments.num_envs)  # bonus of the unfinished episodes
@@ -177,7 +180,7 @@ class Loop:
     def _dispatch_updates(self) -> None:
         """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
         learned_from = max(self.step - self.agent.learn_after, 0)
-        due = int(learned_from * self.agent.updates_per_step) - self.updates
+        due = int(learned_from * self.agent.updates_per_step) - self.updates - self._left_out
         for _ in range(due if len(self._replay) else 0):
             self.updates += 1
             places = self._replay.draw(self.agent.batch_size)
@@ -230,9 +233,14 @@ class Loop:
         for leaf in self.running.arrays:
             if not np.isfinite(np.asarray(leaf)).all():
                 raise RunError(
-                    f"the weights are not finite at step {self.step}: learning has diverged, "
-                    "and the last good checkpoint stays"
+                    f"the weights are not finite at step {self.step}: learning has diverged, and "
+                    "there is nothing worth saving"
                 )
+
+    def state_bytes(self) -> int:
+        """What a checkpoint of this run takes at most: the agent, and long episodes' actions."""
+        leaves = jax.tree.leaves((self.state, self.memory))
+        return 2 * sum(int(leaf.nbytes) for leaf in leaves) + 2**30
 
     def snapshot(self) -> Snapshot:
         """Everything but the rows of the replay buffer, which a checkpoint stores by segments."""
@@ -244,8 +252,8 @@ class Loop:
             "world": world_facts,
             "begun": self._begun,
             "updates": self.updates,
+            "left_out": self._left_out,
             "horizon": self.horizon,
-            "inserted": self._replay.inserted,
             "replay_random": self._replay.random_state(),
             "metrics": {name: float(value) for name, value in self.running.metrics.items()},
             "recent": [list(episode) for episode in self.recent],
@@ -266,14 +274,18 @@ class Loop:
             self.memory = self.init_memory(self.explorer)
         restored = unflatten({"agent": self.state, "memory": self.memory}, arrays)
         self.running.state, self.memory = restored["agent"], restored["memory"]
-        self.updates, self.horizon = int(facts["updates"]), int(facts["horizon"])
+        self.require_finite()
+        self.updates, self.horizon = int(facts["updates"]), max(int(facts["horizon"]), 1)
+        self._left_out = int(facts.get("left_out", 0))
         metrics = facts["metrics"].items()
         self.running.metrics = {name: jnp.float32(value) for name, value in metrics}
         self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
         self._collected = np.array(facts["collected"], float)
-        if not with_replay:
+        if self._collected.shape != (self.environments.num_envs,):
+            raise ValueError("its bonuses are those of other environments")
+        if not with_replay:  # as many transitions as at the start, before it learns on
+            self._left_out = int(self.step * self.agent.updates_per_step) - self.updates
             return []
-        self._replay.inserted = int(facts["inserted"])
         self._replay.set_random_state(facts["replay_random"])
         self._begun = bool(facts["begun"])
         if not self._begun:

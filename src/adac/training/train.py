@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adac.core.validation import whole
-from adac.errors import UserError
-from adac.runs.checkpoint import Store
+from adac.core.validation import at_least, counts, typed, whole
+from adac.errors import AdacError, UserError
 from adac.runs.csv_table import EVALUATION_COLUMNS, GAP_COLUMNS, Table
-from adac.runs.folder import write_config
+from adac.runs.files import locked
+from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
 from adac.training.compiled import metric_names
+from adac.training.evaluation import StoppedError
+from adac.training.interrupt import Interrupt
 
 if TYPE_CHECKING:
     from adac.training.learner import Learner
@@ -37,11 +41,14 @@ class Schedule:
     stop_return: float | None = None  # end when an evaluation's mean return reaches this
 
     def __post_init__(self) -> None:
-        for name in ("eval_every", "checkpoint_every", "log_every"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name} must not be negative")
-        if self.eval_episodes < 1:
-            raise UserError(f"eval_episodes must be at least 1, not {self.eval_episodes}")
+        try:
+            typed(self)
+            counts(self, 0, "eval_every", "checkpoint_every", "log_every")
+            counts(self, 1, "eval_episodes")
+            if self.stop_return is not None:
+                at_least(self, -math.inf, "stop_return")
+        except ValueError as error:
+            raise UserError(str(error)) from None
         if self.stop_return is not None and not self.eval_every:
             raise UserError("stop_return needs evaluations: set eval_every")
 
@@ -60,7 +67,8 @@ class Recorder:
         leading = (*LEADING, "episode_bonus") if has_bonus else LEADING
         columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if has_bonus else EVALUATION_COLUMNS
         self.metrics = Table(out / "metrics.csv", [*leading, *names], learner.step)
-        self.evaluations = Table(out / "evaluations.csv", columns, learner.step)
+        # A checkpoint may be older than the evaluation at its step, which is then repeated.
+        self.evaluations = Table(out / "evaluations.csv", columns, learner.evaluated)
 
     def add(self, table: Table, row: dict[str, Any]) -> None:
         table.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
@@ -100,46 +108,43 @@ def train(
     until, schedule = whole("steps", until), schedule or Schedule()
     if until < learner.step:
         raise UserError(f"the run is at step {learner.step} already, past {until}")
-    learner.loop.horizon = max(until if horizon is None else horizon, 1)
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        _require_own(folder, learner)
-    elif tensorboard or wandb or schedule.checkpoint_every:
+    horizon = max(until if horizon is None else whole("horizon", horizon), 1)
+    folder = None if out is None else Path(out).absolute()  # wherever a callback may go
+    if callback is not None and not callable(callback):
+        raise UserError(f"callback must be a function of the learner, not {callback!r}")
+    if schedule.eval_every:
+        learner.require_evaluable()
+    if folder is None and (tensorboard or wandb or schedule.checkpoint_every):
         raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")
+    learner.loop.horizon = horizon
     with contextlib.ExitStack() as stack:
-        run = _Run(learner, schedule, folder)
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            stack.enter_context(locked(folder, patience=0.0))
+            learner.folders.require_own(folder)
+        run = _Run(learner, schedule, folder, until)
+        if folder is not None:
             run.begin()
             run.recorder = Recorder(learner, folder, tensorboard=tensorboard, wandb=wandb)
             stack.callback(run.recorder.close)
-            plan = {"steps": until, "horizon": learner.loop.horizon}
-            write_config(folder, learner.config() | plan | dataclasses.asdict(schedule))
+            run.write_config()
         run.display = stack.enter_context(display(learner.step, until, wanted=progress_bar))
-        return run.go(until, stop, callback)
-
-
-def _require_own(folder: Path, learner: "Learner") -> None:
-    """A run that somebody has paid for is not overwritten by another."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file: choose a folder for the run")
-    store = Store(folder / "checkpoint")
-    if store.last_step() and not learner.stored_in(folder):
-        raise UserError(
-            f"{folder} already holds a run of {store.last_step():,} steps: continue it with "
-            "Learner.load, or choose another folder"
-        )
+        return run.go(stack.enter_context(Interrupt(stop, saves=folder is not None)), callback)
 
 
 class _Run:
-    def __init__(self, learner: "Learner", schedule: Schedule, folder: Path | None):
+    def __init__(
+        self, learner: "Learner", schedule: Schedule, folder: Path | None, until: int
+    ) -> None:
         self.learner, self.schedule, self.folder = learner, schedule, folder
-        self.store = None if folder is None else learner.store_in(folder)
+        self.until = until
+        self.store = None if folder is None else learner.folders.store(folder)
         self.recorder: Recorder | None = None
         self.display: Display
         self._started = time.monotonic() - learner.wall_seconds
         self._logged = (time.monotonic(), learner.step)
-        self._saved = -1
+        self._saved = (-1, -1)  # the step, and the last evaluation that the checkpoint knows
+        self._between = True  # two steps, where all parts agree
         self._last_return: float | None = None
         self._enough = False
 
@@ -148,38 +153,68 @@ class _Run:
         if self.schedule.checkpoint_every and self.store and self.store.last_step() is None:
             self._checkpoint()
 
-    def go(
-        self,
-        until: int,
-        stop: Callable[[], bool],
-        callback: Callback | None,
-    ) -> bool:
+    def write_config(self) -> None:
+        if self.folder is not None:
+            plan = {"steps": self.until, "horizon": self.learner.loop.horizon}
+            plan |= dataclasses.asdict(self.schedule)
+            write_config(self.folder, self.learner.config() | plan)
+
+    def go(self, stop: Callable[[], bool], callback: Callback | None) -> bool:
+        learner = self.learner
+        try:
+            if self._owes_an_evaluation():
+                self._evaluate(stop)
+            self._steps(stop, callback)
+            if self._evaluation_due(learner.step) and learner.step >= self.until:
+                self._evaluate(stop)
+        except AdacError:  # what is wrong by our own checks is not saved
+            raise
+        except (Exception, SystemExit):
+            if self._between:  # else no checkpoint could be continued to the same bits
+                with contextlib.suppress(AdacError, OSError):
+                    self._checkpoint()
+            raise
+        learner.wall_seconds = time.monotonic() - self._started
+        self._checkpoint()
+        over = self._enough or learner.step >= self.until
+        return over and not self._evaluation_due(learner.step - 1)
+
+    def _steps(self, stop: Callable[[], bool], callback: Callback | None) -> None:
         learner, loop, going = self.learner, self.learner.loop, True
-        while going and learner.step < until and not self._enough and not stop():
-            before = learner.step
+        while going and learner.step < self.until and not self._enough and not stop():
+            before, self._between = learner.step, False
             loop.advance()
+            self._between = True
             if loop.recent:
                 self._last_return = loop.recent[-1].total
-            self._due(before)
+            self._due(before, stop)
             self.display.update(learner.step, self._last_return)
             going = callback is None or not _is_false(callback(learner))
-        learner.wall_seconds = time.monotonic() - self._started
-        done = self._enough or learner.step >= until
-        if done and self.schedule.eval_every:
-            self._evaluate()
-        self._checkpoint()
-        return done
 
-    def _due(self, before: int) -> None:
+    def _due(self, before: int, stop: Callable[[], bool]) -> None:
         """Log, evaluate, then checkpoint: a checkpoint vouches for every row up to its step."""
         now, plan = self.learner.step, self.schedule
         self.learner.wall_seconds = time.monotonic() - self._started
         if _crossed(before, now, plan.log_every):
             self._log()
-        if _crossed(before, now, plan.eval_every):
-            self._evaluate()
+        if self._evaluation_due(before):
+            self._evaluate(stop)
         if _crossed(before, now, plan.checkpoint_every):
             self._checkpoint()
+
+    def _evaluation_due(self, before: int) -> bool:
+        """At each multiple of eval_every, and at the end; unless it has been."""
+        learner, every = self.learner, self.schedule.eval_every
+        if not every or learner.evaluated == learner.step:
+            return False
+        return _crossed(before, learner.step, every) or learner.step >= self.until
+
+    def _owes_an_evaluation(self) -> bool:
+        """A run that was stopped inside of one, or killed before a checkpoint knew of it."""
+        learner = self.learner
+        if self.store is None or self.store.last_step() != learner.step or not learner.step:
+            return False
+        return self._evaluation_due(learner.step - learner.loop.environments.num_envs)
 
     def _log(self) -> None:
         learner, loop = self.learner, self.learner.loop
@@ -198,15 +233,17 @@ class _Run:
         if self.recorder is not None:
             self.recorder.add(self.recorder.metrics, row | values)
 
-    def _evaluate(self) -> None:
-        learner = self.learner
-        if learner.evaluated == learner.step:
-            return
+    def _evaluate(self, stop: Callable[[], bool]) -> None:
+        learner, salt = self.learner, self.learner.step
+        try:
+            played = learner.evaluate(self.schedule.eval_episodes, salt=salt, stop=stop)
+            result = played.summary()
+            row = {"step": learner.step, "wall_seconds": learner.wall_seconds, **result}
+            if learner.agent.intrinsic is not None and learner.updates:
+                row |= learner.bonus_gap(salt=salt, stop=stop)
+        except StoppedError:
+            return  # owed from now on
         learner.evaluated = learner.step
-        result = learner.evaluate(self.schedule.eval_episodes, salt=learner.step).summary()
-        row = {"step": learner.step, "wall_seconds": learner.wall_seconds, **result}
-        if learner.agent.intrinsic is not None and learner.updates:
-            row |= learner.bonus_gap(salt=learner.step)
         self.display.say(
             f"step {learner.step:,}: target policy returns "
             f"{result['mean_return']:.1f} ± {result['std_return']:.1f} "
@@ -218,12 +255,20 @@ class _Run:
         self._enough = wanted is not None and result["mean_return"] >= wanted
 
     def _checkpoint(self) -> None:
-        if self.store is None or self._saved == self.learner.step:
+        state = (self.learner.step, self.learner.evaluated)
+        if self.store is None or self.folder is None or self._saved == state:
             return
         if self.recorder is not None:
             self.recorder.sync()
+            if not (self.folder / "config.json").exists():
+                warnings.warn(
+                    f"{self.folder} was removed while its run went on: what can be is written anew",
+                    stacklevel=2,
+                )
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self.write_config()
         self.learner.save_to(self.store)
-        self._saved = self.learner.step
+        self._saved = state
 
 
 def _is_false(answer: Any) -> bool:

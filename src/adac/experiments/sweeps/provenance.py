@@ -8,16 +8,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from adac.runs.machine import memory_bytes
+
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def machine() -> dict[str, Any]:
     """CPU model, cores, memory and system; nothing that names the machine or its owner."""
+    memory = memory_bytes()
     return {
         "cpu": _cpu_fact("model name") or platform.processor() or "unknown",
         "instructions": _instructions(),
         "cores": os.cpu_count(),
-        "memory_gb": _memory_gb(),
+        "memory_gb": None if memory is None else round(memory / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
     }
 
@@ -36,13 +39,6 @@ def _instructions() -> list[str]:
     """The vector sets that XLA compiles for: with others the same seed ends in other bits."""
     flags = _cpu_fact("flags") or _cpu_fact("Features")
     return sorted(f for f in flags.split() if f.startswith(("avx", "fma", "amx", "sve", "asimd")))
-
-
-def _memory_gb() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def commit() -> str | None:

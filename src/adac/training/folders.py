@@ -1,0 +1,54 @@
+"""The folders that a learner was loaded from or saved to, and whose runs are in them."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adac.errors import UserError
+from adac.runs.checkpoint import Store
+from adac.runs.files import locked
+from adac.runs.folder import forget_results, make_folder, plan_of, write_config
+
+
+class Folders:
+    """Each has its own store: to save a copy elsewhere does not lose the run's own folder."""
+
+    def __init__(self) -> None:
+        self._stores: dict[Path, Store] = {}
+
+    def store(self, folder: Path) -> Store:
+        """The folder's checkpoints; segments already there are not written again."""
+        place = folder.resolve()
+        if place not in self._stores:
+            self._stores[place] = Store(folder.absolute() / "checkpoint")
+        return self._stores[place]
+
+    def require_own(self, folder: Path) -> None:
+        """A run that somebody has paid for is not overwritten by another."""
+        store = self.store(folder)
+        last = store.last_step()
+        if not last or not store.holds_another():
+            return
+        if store.knows_some():
+            raise UserError(
+                f"{folder} has been trained on by somebody else, to step {last:,}: load it again"
+            )
+        raise UserError(
+            f"{folder} already holds a run of {last:,} steps: continue it with Learner.load, "
+            "choose another folder, or save with overwrite=True"
+        )
+
+    @contextlib.contextmanager
+    def written(self, folder: Path, config: dict[str, Any], *, overwrite: bool) -> Iterator[Store]:
+        """The store to save to; config.json follows, as there may prove to be nothing to save."""
+        make_folder(folder)
+        with locked(folder, patience=0.0):
+            if not overwrite:
+                self.require_own(folder)
+            store = self.store(folder)
+            replaces = store.holds_another()
+            yield store
+            if replaces:
+                forget_results(folder)
+            write_config(folder, config | ({} if replaces else plan_of(folder)))
