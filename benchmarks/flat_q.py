@@ -1,4 +1,4 @@
-"""Where the reward is always 0, Q is flat and exp(Q/β) uniform: does μ stay wide, and π off the bound?
+"""Where the reward is always 0, Q is flat and exp(Q/β) uniform: do μ and π stay off the bound?
 
 python benchmarks/flat_q.py --seeds 0-4                  20,000 steps each
 python benchmarks/flat_q.py --agent td3 --seeds 0
@@ -16,7 +16,7 @@ import adac
 from adac.experiments.sweeps.suites import parse_seeds
 
 
-class NoReward(gymnasium.RewardWrapper[Any, Any, Any]):
+class NoReward(gymnasium.RewardWrapper[Any, Any]):
     def reward(self, reward: Any) -> float:
         return 0.0
 
