@@ -316,10 +316,10 @@ def test_one_run_folder_is_enough(tmp_path: Path) -> None:
     assert table.warnings[0].startswith("adac/PendulumSparse-v0: 1 seed, too few for a spread")
 
 
-def test_thin_keeps_the_ends() -> None:
-    kept = results.thin(np.arange(1000), 10)
+def test_evenly_spread_keeps_the_ends() -> None:
+    kept = results.evenly_spread(np.arange(1000), 10)
     assert (kept[0], kept[-1], len(kept)) == (0, 999, 10)
-    assert results.thin(np.arange(3), 10).tolist() == [0, 1, 2]
+    assert results.evenly_spread(np.arange(3), 10).tolist() == [0, 1, 2]
 
 
 # Snapshots.
