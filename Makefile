@@ -1,6 +1,7 @@
-# make demo      train until the pendulum balances, with a curve and a film, in minutes
-# make install   .venv with every extra but bench
+# make demo      train until the pendulum balances, with a curve and a video, in minutes
+# make install   .venv with every extra but ppo and bench
 # make test      formatter, linter, type checker, tests
+# make test-ppo  the tests that need PyTorch and Stable-Baselines3
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
 # make parity    our baselines beside their published results; resumes, hours
 # make lock      requirements.lock anew, from pyproject.toml
@@ -9,7 +10,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb experiments dev
 
-.PHONY: demo install test lint bench parity lock clean
+.PHONY: demo install test test-ppo lint bench parity lock clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -39,14 +40,19 @@ lint: .venv/.ready
 test: .venv/.atlas lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# The peers have an environment of their own, with the same JAX and simulators as ours.
-.venv-bench/.ready: .venv/.ready pyproject.toml
-	rm -rf .venv-bench
-	$(PYTHON) -m venv .venv-bench
-	sed -n 's/^\([A-Za-z0-9_.-]*==[^ ;]*\).*/\1/p' requirements.lock > .venv-bench/constraints.txt
-	.venv-bench/bin/python -m pip install --quiet -c .venv-bench/constraints.txt \
-		-e '.[bench,mujoco,classic]' torch==2.13.0
+# The peers have an environment of their own on top of .venv, so with the same JAX and simulators.
+.venv-bench/.ppo: .venv/.ready tools/venv_on_top.sh
+	sh tools/venv_on_top.sh .venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet 'adac[ppo]'
 	touch $@
+
+.venv-bench/.ready: .venv-bench/.ppo
+	.venv-bench/bin/python -m pip install --quiet 'adac[bench]'
+	touch $@
+
+test-ppo: .venv-bench/.ppo
+	.venv-bench/bin/python -c 'import stable_baselines3' # or its tests would be skipped
+	.venv-bench/bin/python -m pytest tests/experiments/test_ppo.py
 
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
@@ -63,4 +69,4 @@ lock: .venv/.ready
 		$(addprefix --extra ,$(EXTRAS)) -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf .venv demo build dist
+	rm -rf .venv .venv-bench demo build dist

@@ -3,7 +3,7 @@
 python tools/module_graph.py          draws docs/architecture.md's diagrams anew
 
 Each diagram leaves out an arrow that a longer way already says, so that what remains is the order
-in which modules build on one another. tests/test_rooms.py reads the same graph.
+in which modules build on one another. tests/tools/test_rooms.py reads the same graph.
 """
 
 import ast

@@ -20,6 +20,7 @@ from adac.experiments.analysis.results import read_results
 from adac.experiments.analysis.sheet import Look, Sheet
 from adac.training.learner import Learner
 from adac.training.train import Schedule, train
+from commands import read_rows
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
@@ -55,11 +56,6 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dots"])
 def test_every_kind_is_drawn_and_its_csv_is_what_was_put_in(
     kind: str, trials: Path, tmp_path: Path
@@ -69,7 +65,7 @@ def test_every_kind_is_drawn_and_its_csv_is_what_was_put_in(
         "mine.png", "mine.svg", "mine.csv", "mine_table.csv", "mine_table.md",
     }  # fmt: skip
     assert all(path.stat().st_size > 100 for path in paths)
-    rows = [r for r in rows_of(tmp_path / "mine.csv") if "return" in r["panel"]]
+    rows = [r for r in read_rows(tmp_path / "mine.csv") if "return" in r["panel"]]
     for env in TASKS:
         for label, more in (("TD3", 0.0), ("ADAC (TD3)", 1000.0)):
             line = [r for r in rows if (r["task"], r["label"]) == (env, label)]
@@ -107,13 +103,13 @@ def test_a_figure_is_the_same_file_twice(trials: Path, tmp_path: Path) -> None:
 
 def test_bonus_draws_the_bonus_apart(trials: Path, tmp_path: Path) -> None:
     draw("bonus", [trials], tmp_path, "bonus")
-    rows = [r for r in rows_of(tmp_path / "bonus.csv") if r["panel"] == "intrinsic"]
+    rows = [r for r in read_rows(tmp_path / "bonus.csv") if r["panel"] == "intrinsic"]
     assert [float(r["mean"]) for r in rows[:3]] == list(BONUS["bonus"])
 
 
 def test_behaviour_draws_bias_of_adac_alone_and_snapshots(trials: Path, tmp_path: Path) -> None:
     draw("behaviour", [trials], tmp_path, "x")
-    rows = rows_of(tmp_path / "x.csv")
+    rows = read_rows(tmp_path / "x.csv")
     bias = [r for r in rows if r["panel"] == "bias"]
     assert {r["label"] for r in bias} == {"ADAC (TD3)"}
     dots = [r for r in rows if r["panel"] == "snapshot at 300: pi"]
@@ -125,7 +121,7 @@ def test_behaviour_draws_bias_of_adac_alone_and_snapshots(trials: Path, tmp_path
 
 def test_the_table_holds_marks_and_the_papers_numbers(trials: Path, tmp_path: Path) -> None:
     draw("curves", [trials], tmp_path, "benchmark")
-    cells = {(r["task"], r["agent"]): r for r in rows_of(tmp_path / "benchmark_table.csv")}
+    cells = {(r["task"], r["agent"]): r for r in read_rows(tmp_path / "benchmark_table.csv")}
     ours = cells["Hopper-v4", "adac-td3"]
     assert (ours["mean"], ours["std"], ours["marks"]) == ("1103", "100", "bold†")
     assert (ours["paper_mean"], ours["paper_marks"]) == ("3598.0", "bold†")
@@ -140,7 +136,7 @@ def test_the_table_holds_marks_and_the_papers_numbers(trials: Path, tmp_path: Pa
 
 def test_dots_draw_every_seed(trials: Path, tmp_path: Path) -> None:
     draw("dots", [trials], tmp_path, "x")
-    rows = [r for r in rows_of(tmp_path / "x.csv") if r["task"] == "Hopper-v4"]
+    rows = [r for r in read_rows(tmp_path / "x.csv") if r["task"] == "Hopper-v4"]
     dots = {(r["label"], r["x"]): r["mean"] for r in rows if r["panel"] == "final return"}
     assert dots["TD3", "2"] == "203"
     assert len(dots) == 6
@@ -320,10 +316,10 @@ def test_one_run_folder_is_enough(tmp_path: Path) -> None:
     assert table.warnings[0].startswith("adac/PendulumSparse-v0: 1 seed, too few for a spread")
 
 
-def test_thin_keeps_the_ends() -> None:
-    kept = results.thin(np.arange(1000), 10)
+def test_evenly_spread_keeps_the_ends() -> None:
+    kept = results.evenly_spread(np.arange(1000), 10)
     assert (kept[0], kept[-1], len(kept)) == (0, 999, 10)
-    assert results.thin(np.arange(3), 10).tolist() == [0, 1, 2]
+    assert results.evenly_spread(np.arange(3), 10).tolist() == [0, 1, 2]
 
 
 # Snapshots.

@@ -163,7 +163,7 @@ def test_an_unknown_sweep_names_the_near_ones() -> None:
 
 def test_ppo_without_its_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"adac\[bench\]"):
+    with pytest.raises(UserError, match=r"adac\[ppo\]"):
         ppo.override({})
 
 

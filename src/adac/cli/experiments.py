@@ -19,7 +19,7 @@ from adac.experiments.sweeps.trials import Trial, checkpoint_step, is_done
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class SweepOptions:
     """What `sweep` and every `reproduce` take."""
 
     seeds: Annotated[
@@ -61,13 +61,13 @@ def register(app: typer.Typer, reproduce: typer.Typer) -> None:
 
 
 def _typed(command: Callable[..., None]) -> Callable[..., None]:
-    """`command(…, options)` with the fields of Options spelled out, as typer reads signatures."""
+    """`command(…, options)` with SweepOptions' fields spelled out, as typer reads signatures."""
     *own, _ = inspect.signature(command).parameters.values()
-    shared = inspect.signature(Options).parameters.values()
+    shared = inspect.signature(SweepOptions).parameters.values()
 
     def spelled_out(**given: Any) -> None:
         mine = {parameter.name: given.pop(parameter.name) for parameter in own}
-        command(**mine, options=Options(**given))
+        command(**mine, options=SweepOptions(**given))
 
     spelled_out.__name__ = getattr(command, "__name__", "command")
     spelled_out.__doc__ = command.__doc__
@@ -82,14 +82,14 @@ def sweep(
         str,
         typer.Argument(metavar="FILE.toml|NAME", help=f"A file, or one of {', '.join(SUITES)}."),
     ],
-    options: Options,
+    options: SweepOptions,
 ) -> None:
     """Run many trials on all cores or a cluster; run it again to continue what was interrupted."""
     if _run(_suite(what, options), options):
         raise typer.Exit(1)
 
 
-def _reproduce(name: str, options: Options) -> None:
+def _reproduce(name: str, options: SweepOptions) -> None:
     suite, folder = _suite(name, options), options.out / name
     failed = _run(suite, options)
     if not options.dry_run:
@@ -99,7 +99,7 @@ def _reproduce(name: str, options: Options) -> None:
         raise typer.Exit(1)
 
 
-def _suite(what: str, options: Options) -> Suite:
+def _suite(what: str, options: SweepOptions) -> Suite:
     suite = suites.narrow(suites.find(what), options.task or [], options.agent or [])
     if options.seeds is not None:
         suite = dataclasses.replace(suite, seeds=suites.parse_seeds(options.seeds))
@@ -110,7 +110,7 @@ def _suite(what: str, options: Options) -> Suite:
     return suite
 
 
-def _run(suite: Suite, options: Options) -> bool:
+def _run(suite: Suite, options: SweepOptions) -> bool:
     """Whether a trial failed."""
     from adac.experiments.sweeps import sweep  # needs the extra `experiments`
 

@@ -21,10 +21,10 @@ import numpy as np
 from adac.errors import UserError
 from adac.experiments.analysis import statistics, tables
 from adac.experiments.analysis.drawing import COLOURS
-from adac.experiments.analysis.results import Group, Results, Run, read_results, thin
+from adac.experiments.analysis.results import Group, Results, Run, evenly_spread, read_results
 from adac.experiments.analysis.snapshots import GRID, density, read_snapshots, state_name
 from adac.experiments.analysis.statistics import Interval, Marks, Moments
-from adac.experiments.analysis.tables import Table
+from adac.experiments.analysis.tables import ScoreTable
 from adac.experiments.paper.numbers import STEPS as PAPER_STEPS
 from adac.experiments.paper.numbers import TRIALS as PAPER_TRIALS
 from adac.runs.files import write_whole
@@ -105,20 +105,20 @@ def gather(results: Results, title: str) -> dict[str, Any]:
         "notes": results.notes,
         "warnings": table.warnings,
         "snapshots": _all_snapshots(results),
-        "grid": numbers(GRID),
+        "grid": all_rounded(GRID),
         "settings": _settings(results),
         "paper": {"trials": PAPER_TRIALS, "steps": PAPER_STEPS},
         "last": statistics.LAST,
     }
 
 
-def number(value: float) -> float | None:
+def rounded(value: float) -> float | None:
     """Five digits are more than a screen shows; what is not finite becomes null."""
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
-def numbers(values: Any) -> list[float | None]:
-    return [number(float(value)) for value in np.asarray(values).ravel()]
+def all_rounded(values: Any) -> list[float | None]:
+    return [rounded(float(value)) for value in np.asarray(values).ravel()]
 
 
 def _metrics(results: Results) -> list[dict[str, str]]:
@@ -134,10 +134,10 @@ def _group(group: Group) -> dict[str, Any]:
     for column in columns:
         curve = group.curve(column)
         if curve is not None:
-            kept = thin(curve.steps, POINTS)
+            kept = evenly_spread(curve.steps, POINTS)
             curves[column] = {
                 "steps": curve.steps[kept].tolist(),
-                "values": [numbers(row[kept]) for row in curve.values],
+                "values": [all_rounded(row[kept]) for row in curve.values],
             }
     seeds = [run.seed for run in group.drawn]
     return {"label": group.label, "agent": group.agent_name, "seeds": seeds, "curves": curves}
@@ -146,7 +146,7 @@ def _group(group: Group) -> dict[str, Any]:
 # The table.
 
 
-def _moments(moments: Moments, marks: Marks, form: Any = tables.number) -> dict[str, Any]:
+def _moments(moments: Moments, marks: Marks, form: Any = tables.four_digits) -> dict[str, Any]:
     return {
         "mean": form(moments.mean),
         "std": "" if math.isnan(moments.std) else form(moments.std),
@@ -156,11 +156,11 @@ def _moments(moments: Moments, marks: Marks, form: Any = tables.number) -> dict[
     }
 
 
-def _interval(interval: Interval, form: Any = tables.number) -> dict[str, str]:
+def _interval(interval: Interval, form: Any = tables.four_digits) -> dict[str, str]:
     return {name: form(value) for name, value in interval._asdict().items()}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: ScoreTable) -> dict[str, Any]:
     rows = []
     for env, row in table.rows.items():
         cells = {}
@@ -202,8 +202,8 @@ def _snapshots(run: Run) -> dict[str, Any] | None:
     for shot in shots:
         cell = {
             "state": state_name(run.env, shot.state),
-            "pi": number(shot.pi),
-            "mu": numbers(density(shot.mu)),
+            "pi": rounded(shot.pi),
+            "mu": all_rounded(density(shot.mu)),
         }
         stages.setdefault(shot.step, []).append(cell)
     name = f"{run.label}, {run.env}, seed {run.seed}"
@@ -227,7 +227,7 @@ def _settings(results: Results) -> dict[str, Any]:
             "seed": run.seed,
             "steps": run.last_step,
             "finished": run.finished,
-            "score": "" if math.isnan(run.score) else tables.number(run.score),
+            "score": "" if math.isnan(run.score) else tables.four_digits(run.score),
             "settings": {k: v for k, v in _flat(run).items() if k not in shared},
         }
         for group in results.all_groups()

@@ -251,6 +251,6 @@ def _unfinished(groups: dict[str, dict[str, Group]]) -> list[str]:
     return notes
 
 
-def thin(steps: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def evenly_spread(steps: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """At most `most` positions, evenly spread, the first and the last among them."""
     return np.unique(np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(np.int64))

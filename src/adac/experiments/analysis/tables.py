@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     columns: list[str]  # labels
     rows: dict[str, dict[str, Cell]]  # {task: {label: cell}}
     aggregate: dict[str, Interval]  # {label: IQM of normalised scores over the common tasks}
@@ -31,11 +31,11 @@ class Table:
     warnings: list[str]
 
 
-def build(results: Results) -> Table:
+def build(results: Results) -> ScoreTable:
     rows = {env: _row(groups) for env, groups in results.groups.items()}
     rows = {env: row for env, row in rows.items() if row}
     columns = [label for label in results.labels if any(label in row for row in rows.values())]
-    return Table(
+    return ScoreTable(
         columns=columns,
         rows=rows,
         aggregate=_aggregate(results, columns),
@@ -140,7 +140,7 @@ def _some(envs: list[str]) -> str:
 # Text.
 
 
-def number(value: float) -> str:
+def four_digits(value: float) -> str:
     """Four significant digits, as the paper prints them."""
     if not math.isfinite(value):
         return "–"
@@ -153,13 +153,13 @@ def printed(value: float) -> str:
     return f"{value:.6g}"
 
 
-def cell_text(moments: Moments, marks: Marks, form: Callable[[float], str] = number) -> str:
+def cell_text(moments: Moments, marks: Marks, form: Callable[[float], str] = four_digits) -> str:
     spread = "" if math.isnan(moments.std) else f" ± {form(moments.std)}"
     text = f"{form(moments.mean)}{marks.signs}"
     return (f"**{text}**" if marks.bold else text) + spread
 
 
-def markdown(table: Table, notes: Sequence[str] = ()) -> str:
+def markdown(table: ScoreTable, notes: Sequence[str] = ()) -> str:
     """Ours, and under each of our numbers the paper's where it has one."""
     lines = [
         "| task | " + " | ".join(table.columns) + " |",
@@ -199,7 +199,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def write_csv(table: Table, results: Results, path: Path) -> None:
+def write_csv(table: ScoreTable, results: Results, path: Path) -> None:
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)

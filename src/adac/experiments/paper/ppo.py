@@ -1,4 +1,4 @@
-"""PPO from Stable-Baselines3 (extra `bench`), as a trial like any other.
+"""PPO from Stable-Baselines3 (extra `ppo`), as a trial like any other.
 
 Same folder, same evaluation, same checkpoint format. One difference: Stable-Baselines3 can not put
 an environment back where it was, so a resumed PPO trial begins a new episode and is not, as ours
@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ Notify = Callable[[int, float | None], None]
 def override(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """PPO's settings as JSON, some of them changed."""
     if importlib.util.find_spec("stable_baselines3") is None:
-        raise UserError(f"{missing_extra('PPO', 'bench')}, or name the other agents with --agent")
+        raise UserError(f"{missing_extra('PPO', 'ppo')}, or name the other agents with --agent")
     for name, value in overrides.items():
         if name not in SETTINGS:
             raise UserError(f"PPO has no setting '{name}'; it has {', '.join(SETTINGS)}")
@@ -81,7 +82,7 @@ class _Run:
     ):
         self.config, self.notify, self.saved = config, notify, saved
         self.store = Store(folder / "checkpoint")
-        self.model, self.envs = _build(config)
+        self.model, self.envs = build(config)
         self.eval_env = envs.make(config["env"])
         self.episodes, self.seconds = 0, 0.0
         self._evaluated = -1
@@ -152,7 +153,7 @@ class _Run:
             return
         self._evaluated = self.step
         found = evaluate(
-            self._policy,
+            partial(greedy, self.model, self.envs),
             self.eval_env,
             config["eval_episodes"],
             config["seed"],
@@ -164,10 +165,6 @@ class _Run:
         row = {"step": self.step, "wall_seconds": self.seconds, **found}
         self.evaluations.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
 
-    def _policy(self, obs: NDArray[np.float32]) -> NDArray[np.float32]:
-        action, _ = self.model.predict(self.envs.normalize_obs(obs), deterministic=True)
-        return np.asarray(action, np.float32)
-
     def save(self) -> None:
         self.seconds = time.monotonic() - self._started
         self.metrics.sync()
@@ -178,11 +175,11 @@ class _Run:
             "value": self.value,
             "evaluated": self._evaluated,
         }
-        self.store.save(self.step, _arrays(self.model, self.envs), facts, None)
+        self.store.save(self.step, snapshot(self.model, self.envs), facts, None)
 
     def _restore(self) -> None:
         contents = self.store.load(None)
-        _put_back(self.model, self.envs, contents.arrays)
+        restore(self.model, self.envs, contents.arrays)
         self.model.num_timesteps = contents.step
         facts = contents.facts
         self.episodes, self._evaluated = int(facts["episodes"]), int(facts["evaluated"])
@@ -195,7 +192,13 @@ class _Run:
         self.eval_env.close()
 
 
-def _build(config: Mapping[str, Any]) -> tuple[Any, Any]:
+def greedy(model: Any, envs: Any, obs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The policy's mean, on observations normalised as in training; [n, o] → [n, d]."""
+    action, _ = model.predict(envs.normalize_obs(obs), deterministic=True)
+    return np.asarray(action, np.float32)
+
+
+def build(config: Mapping[str, Any]) -> tuple[Any, Any]:
     """The model, and its environments with actions in [-1, 1]."""
     try:
         torch = _torch()
@@ -203,7 +206,7 @@ def _build(config: Mapping[str, Any]) -> tuple[Any, Any]:
         from stable_baselines3.common.monitor import Monitor
         from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
     except ImportError:
-        raise missing_extra("PPO", "bench") from None
+        raise missing_extra("PPO", "ppo") from None
 
     def make() -> Any:
         env = envs.make(config["env"])
@@ -242,7 +245,7 @@ def _torch() -> Any:
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
-def _arrays(model: Any, wrapped: Any) -> Arrays:
+def snapshot(model: Any, wrapped: Any) -> Arrays:
     """Weights, Adam's moments, normalisation and random states."""
     arrays = {f"policy.{k}": v.numpy() for k, v in model.policy.state_dict().items()}
     for index, moments in model.policy.optimizer.state_dict()["state"].items():
@@ -258,7 +261,8 @@ def _arrays(model: Any, wrapped: Any) -> Arrays:
 _STATISTICS = ("mean", "var", "count")
 
 
-def _put_back(model: Any, wrapped: Any, arrays: Arrays) -> None:
+def restore(model: Any, wrapped: Any, arrays: Arrays) -> None:
+    """Put back what `snapshot` took."""
     torch = _torch()
     state = model.policy.state_dict()
     model.policy.load_state_dict(

@@ -21,7 +21,8 @@ def publish(trial: Path, results: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     metrics = trial / "metrics.csv"
     if metrics.is_file():
-        write_whole(target / "metrics.csv", thin(metrics.read_text("utf-8", "replace")).encode())
+        text = metrics.read_text("utf-8", "replace")
+        write_whole(target / "metrics.csv", thin_csv(text).encode())
     if (trial / SNAPSHOTS).is_file():
         write_whole(target / SNAPSHOTS, (trial / SNAPSHOTS).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
@@ -37,7 +38,7 @@ def recall(published: Path, trial: Path) -> None:
             write_whole(trial / name, (published / name).read_bytes())
 
 
-def thin(text: str, rows: int = ROWS) -> str:
+def thin_csv(text: str, rows: int = ROWS) -> str:
     """At most `rows` rows of a CSV, evenly spread, the last among them."""
     lines = list(csv.reader(io.StringIO(text)))
     header, body = lines[:1], lines[1:]

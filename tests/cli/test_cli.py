@@ -1,6 +1,5 @@
 """The command as somebody types it: run folders, films, curves, a sentence for each mistake."""
 
-import csv
 import json
 import os
 import re
@@ -12,14 +11,18 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+import typer
 from gymnasium.envs.classic_control import PendulumEnv
 
-from adac.cli.main import _fresh_folder, expand_settings, main
-from adac.errors import RunError
+from adac import envs
+from adac.cli.main import app, expand_settings
+from adac.core.presets import AGENTS
+from adac.errors import RunError, UserError
 from adac.experiments.analysis.results import read_results
 from adac.runs.csv_table import Table
 from adac.runs.video import Video
 from adac.training.learner import Learner
+from commands import adac, fails, read_rows
 
 TINY = [
     "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",
@@ -29,23 +32,6 @@ TINY = [
 ENV = "adac/PendulumSparse-v0"
 
 
-def adac(*words: str | Path) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return int(stopped.value.code or 0)
-
-
-def fails(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 2) -> str:
-    """One sentence on stderr, the exit code, and no traceback."""
-    assert adac(*words) == code
-    error = capsys.readouterr().err
-    lines = [line for line in error.splitlines() if not line.startswith("step ")]
-    assert len(lines) == 1, error
-    assert lines[0].startswith("adac: ")
-    assert "Traceback" not in error
-    return lines[0]
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "run"
@@ -53,21 +39,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_run_folder_holds_what_is_promised(run: Path) -> None:
     config = json.loads((run / "config.json").read_text())
     assert config["agent"]["explorer"]["particles"] == 4
     assert {"adac", "jax", "gymnasium", "python"} <= config["versions"].keys()
-    evaluations = rows(run / "evaluations.csv")
+    evaluations = read_rows(run / "evaluations.csv")
     assert [row["step"] for row in evaluations] == ["100", "200", "300"]
     assert list(evaluations[0])[:5] == [
         "step", "mean_return", "std_return", "episodes", "wall_seconds",
     ]  # fmt: skip
-    metrics = rows(run / "metrics.csv")
+    metrics = read_rows(run / "metrics.csv")
     assert [row["step"] for row in metrics] == [str(n) for n in range(50, 301, 50)]
     wanted = {
         "episode_return", "critic_loss", "actor_loss", "behaviour_loss", "q", "bias", "spread",
@@ -156,7 +137,12 @@ def test_resume_trains_on_and_keeps_the_rows(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, folder)
     assert adac("resume", folder) == 0  # nothing left to do
     assert adac("resume", folder, "--steps", "400") == 0
-    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100", "200", "300", "400"]
+    assert [row["step"] for row in read_rows(folder / "evaluations.csv")] == [
+        "100",
+        "200",
+        "300",
+        "400",
+    ]
     assert json.loads((folder / "config.json").read_text())["steps"] == 400
     assert json.loads((folder / "config.json").read_text())["agent_name"] == "adac-td3"
 
@@ -165,17 +151,17 @@ def test_the_bonus_gap_is_logged_and_drawn(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     curious = [*TINY, "--agent", "adac-td3-vime", "--steps", "700", "--eval-every", "350"]
     assert adac("train", ENV, "--out", folder, *curious) == 0
-    last = rows(folder / "metrics.csv")[-1]
-    gap = float(last["bonus_mu"]) - float(last["bonus_pi"])
-    assert float(last["bonus_gap"]) == pytest.approx(gap, abs=1e-4)
     collected = [
-        float(r["episode_bonus"]) for r in rows(folder / "metrics.csv") if r["episode_bonus"]
+        float(r["episode_bonus"]) for r in read_rows(folder / "metrics.csv") if r["episode_bonus"]
     ]
     assert len(collected) == 3
     assert max(collected) > 0
-    final = rows(folder / "evaluations.csv")[-1]
-    gap = float(final["episode_bonus_mu"]) - float(final["episode_bonus_pi"])
-    assert float(final["episode_bonus_gap"]) == pytest.approx(gap, abs=1e-4)
+    learner = Learner.load(folder)
+    again = learner.bonus_gap(salt=learner.step)
+    last = read_rows(folder / "evaluations.csv")[-1]
+    assert {name: float(last[name]) for name in again} == pytest.approx(again, rel=1e-6)
+    assert again["episode_bonus_mu"] != again["episode_bonus_pi"]
+    learner.close()
     for metric in ("bonus_gap", "episode_bonus_gap"):
         assert adac("plot", folder, "-o", tmp_path / f"{metric}.png", "--metric", metric) == 0
 
@@ -183,9 +169,9 @@ def test_the_bonus_gap_is_logged_and_drawn(tmp_path: Path) -> None:
 def test_stop_return_ends_early(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert adac("train", ENV, "--steps", "5000", "--out", folder, *TINY, "--stop-return", "-1") == 0
-    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
+    assert [row["step"] for row in read_rows(folder / "evaluations.csv")] == ["100"]
     assert adac("resume", folder) == 0
-    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100"]
+    assert [row["step"] for row in read_rows(folder / "evaluations.csv")] == ["100"]
 
 
 def test_predict_carries_the_correlated_latent_from_call_to_call() -> None:
@@ -216,17 +202,44 @@ def test_set_takes_several_values() -> None:
     ]  # fmt: skip
 
 
-def test_help_shows_every_option_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
-    assert adac("train", "--help") == 0
+def commands(
+    group: typer.core.TyperGroup, *path: str
+) -> dict[tuple[str, ...], typer.core.TyperCommand]:
+    found = {}
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            found |= commands(command, *path, name)
+        else:
+            found[(*path, name)] = command
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_shows_every_option_with_its_meaning_and_default(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    assert adac(*path, "--help") == 0
     text = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
-    for words in ("--agent", "adac-td3", "100000", "--num-envs", "5000", "10000", "--set"):
-        assert words in text
+    for option in COMMANDS[path].params:
+        if option.name != "help":
+            assert option.help
+            assert option.help in text
+            shown = option.show_default if isinstance(option.show_default, str) else option.default
+            if shown not in (None, False) and not option.required:
+                assert f"[default: {f'({shown})' if shown != option.default else shown}]" in text
 
 
-@pytest.mark.parametrize(("what", "word"), [("agents", "paper-adac-ddpg"), ("envs", "Hopper-v4")])
-def test_lists(what: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert adac("list", what) == 0
-    assert word in capsys.readouterr().out
+def test_lists_name_every_agent_and_task(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = {}
+    for what in ("agents", "envs"):
+        assert adac("list", what) == 0
+        listed[what] = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert set(AGENTS) <= set(listed["agents"])
+    assert {task.id for task in (*envs.SUITE, *envs.EXTRAS)} <= set(listed["envs"])
 
 
 # -- mistakes -------------------------------------------------------------------------------------
@@ -296,18 +309,20 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_previous_one(
     said = capsys.readouterr().err
     assert "warning" in said
     assert "of step 200" in said
-    assert [row["step"] for row in rows(folder / "evaluations.csv")] == ["100", "200", "300"]
+    assert [row["step"] for row in read_rows(folder / "evaluations.csv")] == ["100", "200", "300"]
 
 
 class Poisoned(PendulumEnv):
     """Gives a NaN at its step 150."""
 
-    steps = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
 
     def step(self, u):
-        Poisoned.steps += 1
+        self.steps += 1
         obs, reward, *rest = super().step(u)
-        return (obs * np.nan if Poisoned.steps == 150 else obs), reward, *rest
+        return (obs * np.nan if self.steps == 150 else obs), reward, *rest
 
 
 def test_a_nan_names_itself_and_the_last_good_checkpoint_stays(
@@ -328,8 +343,6 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 def test_a_film_needs_a_task_that_renders(tmp_path: Path) -> None:
-    from adac.errors import UserError
-
     film = Video(tmp_path / "x.gif", gymnasium.make("Pendulum-v1"))
     with pytest.raises(UserError, match="does not render"):
         film.add(None)
@@ -349,12 +362,14 @@ def test_a_plot_tells_settings_apart_and_counts_a_seed_once(tmp_path: Path) -> N
     assert lines == {"adac-td3 (particles=4)": 2, "adac-td3 (particles=2)": 1}
 
 
-def test_a_folder_of_its_own_is_taken_at_once(
+def test_a_run_without_out_gets_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names = [_fresh_folder("adac/X-v0", "td3", 0).name for _ in range(3)]
-    assert names == ["X-v0-td3-s0", "X-v0-td3-s0-2", "X-v0-td3-s0-3"]
+    for _ in range(2):
+        assert adac("train", ENV, "--agent", "td3", "--steps", "1", *TINY[:4]) == 0
+    found = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert found == ["PendulumSparse-v0-td3-s0", "PendulumSparse-v0-td3-s0-2"]
 
 
 def test_a_table_that_can_not_be_written_anew_keeps_its_rows(
@@ -371,4 +386,4 @@ def test_a_table_that_can_not_be_written_anew_keeps_its_rows(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
         Table(path, ("step", "value"), 9)
-    assert rows(path) == [{"step": "5", "value": "1"}]
+    assert read_rows(path) == [{"step": "5", "value": "1"}]

@@ -1,5 +1,6 @@
 """The rooms of the house: imports go one way, and never in a circle."""
 
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -42,3 +43,10 @@ def test_the_drawn_modules_are_those_that_are_there() -> None:
     assert module_graph.put_into(text, module_graph.page()) == text, (
         "draw docs/architecture.md anew: python tools/module_graph.py"
     )
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    text = module_graph.PAGE.read_text()
+    named = re.findall(r"`((?:core|envs|runs|training|experiments|cli)/[\w/.]*)`", text)
+    assert len(named) > 10
+    assert [name for name in named if not (module_graph.SOURCE / name).exists()] == []
