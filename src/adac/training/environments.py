@@ -76,7 +76,7 @@ def check_spaces(env: Env, name: str) -> Scaling:
             "wrap it in gymnasium.wrappers.TransformAction"
         )
     tasks.require_flattenable(obs, name)
-    if 0 in (*action.shape, *gymnasium.spaces.flatten_space(obs).shape):
+    if 0 in (*action.shape, *(gymnasium.spaces.flatten_space(obs).shape or ())):
         raise UserError(f"{name} has nothing to see or nothing to do: {obs}, {action}")
     return Scaling(action.low, action.high, half)
 
