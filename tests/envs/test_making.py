@@ -16,7 +16,8 @@ from adac.errors import UserError
 
 WITHOUT_SIMULATORS = """
 import importlib.util, json, sys
-HIDDEN = {"mujoco", "Box2D", "pybullet", "pybullet_data", "pygame"}
+HIDDEN = {"mujoco", "Box2D", "pybullet", "pybullet_data", "pygame", "dm_control"}
+HIDDEN.add("gymnasium_robotics")
 class Hide:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in HIDDEN:
@@ -39,6 +40,8 @@ print(json.dumps({
     "mujoco": said(envs.make, "Hopper-v4"),
     "box2d": said(envs.make, "BipedalWalker-v3"),
     "pybullet": said(envs.make, "adac/RoboschoolHopper-v1"),
+    "dmc": said(envs.make, "dm_control/pendulum-swingup-v0"),
+    "robotics": said(envs.make, "PointMaze_UMaze-v3"),
     "pybullet, gymnasium's own make": said(gymnasium.make, "adac/RoboschoolAnt-v1"),
     "classic": said(envs.make, "adac/PendulumSparse-v0", render_mode="rgb_array"),
     "size": envs.make("adac/CartPoleSwingUpSparse-v0").reset(seed=0)[0].size,
@@ -55,7 +58,8 @@ def without_simulators() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "extra", ["mujoco", "box2d", "pybullet", "pybullet, gymnasium's own make", "classic"]
+    "extra",
+    ["mujoco", "box2d", "pybullet", "pybullet, gymnasium's own make", "classic", "dmc", "robotics"],
 )
 def test_a_missing_simulator_is_one_line_that_names_the_extra(
     extra: str, without_simulators: dict[str, Any]

@@ -83,6 +83,9 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE ...", help="Override settings of the agent."),
     ] = None,
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
+    action_repeat: Annotated[
+        int, typer.Option(help="Steps that each action is taken; all of them count.")
+    ] = 1,
     eval_every: Annotated[int, typer.Option(help="Steps between evaluations; 0: never.")] = 5_000,
     eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10,
     checkpoint_every: Annotated[
@@ -110,7 +113,14 @@ def train(
     overrides = parse_settings(set_ or [])
     if out is not None:
         _require_free(out)
-    learner = Learner(env, agent, seed=seed, num_envs=num_envs, overrides=overrides)
+    learner = Learner(
+        env,
+        agent,
+        seed=seed,
+        num_envs=num_envs,
+        overrides=overrides,
+        env_kwargs={} if action_repeat == 1 else {"action_repeat": action_repeat},
+    )
     folder = _fresh_folder(env, agent, seed) if out is None else out
     make_folder(folder)
     with locked(folder, patience=0.0):

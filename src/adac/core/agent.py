@@ -43,7 +43,9 @@ class Agent:
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
     warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
     learn_after: int = setting(1, "Transitions collected before the first update.")
-    updates_per_step: float = setting(1.0, "Updates per environment step.")
+    updates_per_step: float = setting(
+        1.0, "Updates per transition: with action repeat, several steps are one."
+    )
     n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
 

@@ -1,5 +1,6 @@
 """The nineteen tasks of the paper, registered with Gymnasium on import."""
 
+from adac.envs.flatten import flattened, require_flattenable, vectors
 from adac.envs.make import (
     Description,
     describe,
@@ -8,17 +9,26 @@ from adac.envs.make import (
     require_imported,
     require_no_paths,
 )
+from adac.envs.packages import register_package_of
+from adac.envs.repeat import ActionRepeat, action_repeat_of, environment_steps
 from adac.envs.suite import EXTRAS, SUITE, Task, register
 
 __all__ = [
     "EXTRAS",
     "SUITE",
+    "ActionRepeat",
     "Description",
     "Task",
+    "action_repeat_of",
     "describe",
+    "environment_steps",
+    "flattened",
     "import_module_of",
     "make",
     "register",
+    "register_package_of",
+    "require_flattenable",
     "require_imported",
     "require_no_paths",
+    "vectors",
 ]

@@ -14,6 +14,8 @@ import gymnasium
 from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 
+from adac.envs.packages import at_its_own_speed, register_package_of, settings_of
+from adac.envs.repeat import ActionRepeat, action_repeat_of, repeated
 from adac.envs.reproducible import repeatable
 from adac.envs.suite import EXTRAS, SUITE
 from adac.errors import UserError, missing_extra
@@ -29,8 +31,11 @@ _EXTRA_OF = {
 _HEADLESS = {"MUJOCO_GL": "egl", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
 
 
-def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
-    """Make any registered task, or `module:Id` after importing the module."""
+def make(task_id: str, *, action_repeat: int = 1, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Make any registered task, or `module:Id` after importing the module.
+
+    Each action is taken `action_repeat` times, and the rewards are summed.
+    """
     if not _has_display():
         for variable, value in _HEADLESS.items():
             os.environ.setdefault(variable, value)
@@ -43,7 +48,9 @@ def make(task_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
             warnings.filterwarnings(
                 "ignore", "builtin type .* has no __module__", DeprecationWarning
             )
-            return repeatable(gymnasium.make(task_id, **kwargs))
+            register_package_of(task_id)
+            env = gymnasium.make(task_id, **settings_of(task_id, kwargs))
+            return repeated(repeatable(at_its_own_speed(env)), action_repeat)
     except error.UnregisteredEnv:
         raise _unknown(task_id) from None
     except error.DeprecatedEnv as failure:
@@ -71,6 +78,7 @@ class Description(NamedTuple):
     all: bool
 
 
+_TOLD = {ActionRepeat.__name__}  # as a setting
 # Wrappers that look on; what Gymnasium's `make` puts on by itself is in a spec's own fields.
 _ONLOOKERS = {"FreshWorld", "RecordEpisodeStatistics", "RecordVideo", "HumanRendering"}
 
@@ -91,10 +99,12 @@ def describe(env: gymnasium.Env[Any, Any]) -> Description:
     limit = spec.max_episode_steps
     if limit != registered.max_episode_steps:
         kwargs["max_episode_steps"] = limit
+    if (times := action_repeat_of(env)) > 1:
+        kwargs["action_repeat"] = times
     wrappers = {wrapper.name for wrapper in spec.additional_wrappers}
     wrappers -= {wrapper.name for wrapper in registered.additional_wrappers}
     plain = all(isinstance(value, str | int | float | bool) for value in kwargs.values())
-    return Description(spec.id, kwargs, all=plain and wrappers <= _ONLOOKERS)
+    return Description(spec.id, kwargs, all=plain and wrappers <= _ONLOOKERS | _TOLD)
 
 
 def import_module_of(task_id: str) -> None:

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.envs import environment_steps
 from adac.errors import RunError
 
 Env = gymnasium.Env[Any, Any]
@@ -24,6 +25,7 @@ class Answer(NamedTuple):
     reward: float
     terminated: bool
     truncated: bool
+    steps: int  # of the environment: several with action repeat
 
 
 def reset(env: Env, seed: int, size: int) -> Floats:
@@ -56,12 +58,13 @@ def step(env: Env, action: NDArray[Any], size: int) -> Answer:
             f"{_brief(answer)} from step, where Gymnasium's answer is (observation, reward, "
             "terminated, truncated, info); the old Gym's is brought up to it by Shimmy"
         )
-    raw, reward, terminated, truncated, _ = answer
+    raw, reward, terminated, truncated, info = answer
     return Answer(
         _observation(raw, size),
         _reward(reward),
         _flag("terminated", terminated),
         _flag("truncated", truncated),
+        environment_steps(info),
     )
 
 

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.envs import flattened
 from adac.training.environments import check_spaces
 
 Floats = NDArray[np.float32]
@@ -34,8 +35,8 @@ class Trace(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment that remembers its episodes: wrap those that `evaluate` is given."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]):
-        super().__init__(env)
         self._scaling = check_spaces(env, "the task")
+        super().__init__(flattened(env))
         self.first = True  # whether the next step is the first of an episode
         self._episodes: list[list[tuple[Floats, Floats, Floats]]] = []
         self._obs = np.zeros(0, np.float32)

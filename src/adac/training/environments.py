@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from adac import envs as tasks
 from adac.errors import UserError
 from adac.training import answers
 from adac.training.answers import Answer, Env, Floats, UnusableError
@@ -21,7 +22,7 @@ class Episode(NamedTuple):
     """A finished episode."""
 
     total: float
-    length: int
+    length: int  # in environment steps
     bonus: float = 0.0  # the intrinsic reward collected in it
 
 
@@ -74,24 +75,10 @@ def check_spaces(env: Env, name: str) -> Scaling:
             f"{name} has the action space {action}, but a flat Box of floats is needed: "
             "wrap it in gymnasium.wrappers.TransformAction"
         )
-    if isinstance(obs, gymnasium.spaces.Box) and len(obs.shape) == 3:
-        raise UserError(
-            f"{name} has pictures {_brief(obs)} as observations, and adac has no convolutional "
-            "networks: choose a task whose observations are a vector"
-        )
-    if 0 in (*action.shape, *(obs.shape or ())):
-        raise UserError(f"{name} has nothing to see or nothing to do: {_brief(obs)}, {action}")
-    if not isinstance(obs, gymnasium.spaces.Box) or len(obs.shape) != 1:
-        raise UserError(
-            f"{name} has observations {_brief(obs)}, but a flat vector is needed: "
-            "wrap it in gymnasium.wrappers.FlattenObservation"
-        )
+    tasks.require_flattenable(obs, name)
+    if 0 in (*action.shape, *(gymnasium.spaces.flatten_space(obs).shape or ())):
+        raise UserError(f"{name} has nothing to see or nothing to do: {obs}, {action}")
     return Scaling(action.low, action.high, half)
-
-
-def _brief(space: gymnasium.Space[Any]) -> str:
-    shape = f" of shape {space.shape}" if isinstance(space, gymnasium.spaces.Box) else ""
-    return f"in a {type(space).__name__}{shape}"
 
 
 EVALUATION = 1  # the domain of evaluation's seeds: no environment of a run has this number
@@ -112,12 +99,15 @@ class Environments:
         self.name = name
         self.seed = seed
         self.scaling = check_spaces(envs[0], name)
-        self.envs = envs
+        self.observation_space = envs[0].observation_space  # the task's own
+        self.envs = [tasks.flattened(env) for env in envs]
+        self.action_repeat = tasks.action_repeat_of(envs[0])
         count = len(envs)
         self.steps = 0
         self.episodes = np.zeros(count, np.int64)  # the number of each environment's episode
         self.actions: list[list[NDArray[Any]]] = [[] for _ in envs]  # since its reset
         self.returns = np.zeros(count)
+        self.lengths = np.zeros(count, np.int64)  # of the episodes so far, in environment steps
         self.first = np.ones(count, bool)
         self.obs: Floats = np.zeros((count, self.obs_dim), np.float32)
 
@@ -151,10 +141,12 @@ class Environments:
     def step(self, action: Floats) -> Step:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
         scaled = self.scaling.to_task(action)
-        self.steps += self.num_envs
-        taken = [self._ask(env, one) for env, one in zip(self.envs, scaled, strict=True)]
-        obs, rewards, terminated, truncated = zip(*taken, strict=True)
+        step = self.steps + self.num_envs * self.action_repeat
+        taken = [self._ask(env, one, step) for env, one in zip(self.envs, scaled, strict=True)]
+        obs, rewards, terminated, truncated, counts = zip(*taken, strict=True)
         next_obs, reward = np.array(obs), np.array(rewards)
+        self.steps += sum(counts)
+        self.lengths += counts
         self.returns += reward
         for log, one in zip(self.actions, scaled, strict=True):
             log.append(one)
@@ -164,18 +156,18 @@ class Environments:
         finished = self._restart(done) if done.any() else []
         return Step(reward.astype(np.float32), continues, next_obs, finished)
 
-    def _ask(self, env: Env, action: NDArray[Any]) -> Answer:
+    def _ask(self, env: Env, action: NDArray[Any], step: int) -> Answer:
         try:  # a copy, because a task may change what it is given
             return answers.step(env, action.copy(), self.obs_dim)
         except UnusableError as error:
-            raise answers.blame(self.name, error, f"at step {self.steps}") from None
+            raise answers.blame(self.name, error, f"at step {step}") from None
 
     def _restart(self, done: NDArray[np.bool_]) -> list[Episode]:
         finished, obs = [], self.obs.copy()
         for i in map(int, np.flatnonzero(done)):
-            finished.append(Episode(float(self.returns[i]), len(self.actions[i])))
+            finished.append(Episode(float(self.returns[i]), int(self.lengths[i])))
             self.actions[i] = []
-            self.returns[i] = 0.0
+            self.returns[i], self.lengths[i] = 0.0, 0
             self.episodes[i] += 1
             obs[i] = self._reset(i)
         self.obs = obs
@@ -190,6 +182,7 @@ class Environments:
             "steps": self.steps,
             "episodes": self.episodes.tolist(),
             "returns": self.returns.tolist(),
+            "lengths": self.lengths.tolist(),
         }
         return arrays, facts
 
@@ -208,6 +201,8 @@ class Environments:
         if (self.episodes < 0).any() or any(a.shape[1:] != (width,) for a in logs):
             raise ValueError("its unfinished episodes are not as they were written")
         self.actions = [list(log.astype(self.scaling.low.dtype)) for log in logs]
+        lengths = facts.get("lengths", [len(log) for log in logs])  # as it once was
+        self.lengths = np.array(lengths, np.int64)
         return [
             self._abandon(i)
             for i in range(count)
@@ -217,13 +212,14 @@ class Environments:
     def _replay(self, i: int) -> Floats:
         obs = self._reset(i)
         for action in self.actions[i]:
-            obs = self._ask(self.envs[i], action).obs
+            obs = self._ask(self.envs[i], action, self.steps).obs
         return obs
 
     def _abandon(self, i: int) -> str:
         lost = len(self.actions[i])
         self.episodes[i] += 1
         self.actions[i], self.returns[i], self.first[i] = [], 0.0, True
+        self.lengths[i] = 0
         self.obs[i] = self._replay(i)
         return (
             f"replaying the {lost} steps of the unfinished episode led elsewhere: {self.name} is "

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from adac import envs as tasks
 from adac.errors import UserError
 from adac.training import answers
 from adac.training.answers import Env, Floats, UnusableError
@@ -60,6 +61,7 @@ def evaluate(
         raise UserError(f"seed must not be negative, and is {seed}")
     lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
     scaling = check_spaces(lanes[0], name)
+    lanes = [tasks.flattened(lane) for lane in lanes]
     play = _Play(lanes, name, (seed, EVALUATION, salt), episodes)
     while play.playing:
         if stop is not None and stop():
@@ -77,7 +79,7 @@ class _Play:
         self.lanes, self.name, self.seeds, self.episodes = lanes, name, seeds, episodes
         shape = lanes[0].observation_space.shape
         assert shape is not None
-        self.size = shape[0]
+        self.size, self.action_repeat = shape[0], tasks.action_repeat_of(lanes[0])
         self.returns, self.lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.begun = len(lanes)
         self.playing = {lane: lane for lane in range(self.begun)}  # lane: its episode's number
@@ -94,6 +96,7 @@ class _Play:
         for lane, episode in list(self.playing.items()):
             self.lengths[episode] += 1
             answer = self._ask(lane, episode, actions[lane])
+            self.lengths[episode] += answer.steps - 1
             self.obs[lane] = answer.obs
             self.returns[episode] += answer.reward
             if answer.terminated or answer.truncated:
@@ -101,7 +104,7 @@ class _Play:
                 self._go_on(lane)
 
     def _ask(self, lane: int, episode: int, action: NDArray[Any]) -> answers.Answer:
-        if self.lengths[episode] == ENDLESS:
+        if 0 <= self.lengths[episode] - ENDLESS < self.action_repeat:
             warnings.warn(
                 f"an episode of {self.name} goes on after {ENDLESS:,} steps of an evaluation: if "
                 "it never ends, give the task a time limit, max_episode_steps",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
 from adac import envs
 from adac.errors import UserError
@@ -12,17 +12,19 @@ from adac.training.answers import Env, Floats
 from adac.training.environments import Environments, check_spaces
 
 
-def observations(given: NDArray[Any], size: int) -> Floats:
-    """One or a batch, as `predict` takes them."""
-    wanted = f"predict wants observations of shape ({size},) or (n, {size})"
-    try:
-        obs = np.asarray(given, np.float32)
-    except (TypeError, ValueError):
-        raise UserError(f"{wanted}, not {given!r}") from None
-    if obs.shape[-1:] != (size,) or obs.ndim > 2:
-        raise UserError(f"{wanted}, not {obs.shape}")
+def observations(given: Any, space: gymnasium.Space[Any]) -> tuple[Floats, bool]:
+    """The task's own, one or a batch, as vectors [n, o]; and whether it was a batch."""
+    obs, several = envs.vectors(space, given)
     if not np.isfinite(obs).all():
-        raise UserError(f"{wanted} that are finite, not {obs[~np.isfinite(obs)][0]}")
+        raise UserError(f"an observation must be finite, and has a {obs[~np.isfinite(obs)][0]}")
+    return obs, several
+
+
+def batch(name: str, given: Any, space: gymnasium.Space[Any]) -> Floats:
+    """Observations of transitions from elsewhere, as vectors [n, o]."""
+    obs, several = observations(given, space)
+    if not several:
+        raise UserError(f"{name} must be a batch of observations, not one")
     return obs
 
 
@@ -56,7 +58,8 @@ def require_fitting(eval_env: Env, environments: Environments) -> None:
     if eval_env.unwrapped is environments.envs[0].unwrapped:
         raise UserError("eval_env must be an environment of its own, not the one trained in")
     check_spaces(eval_env, "eval_env")
+    flat = envs.flattened(eval_env)
     for name in ("observation_space", "action_space"):
-        mine, other = getattr(environments.envs[0], name), getattr(eval_env, name)
+        mine, other = getattr(environments.envs[0], name), getattr(flat, name)
         if mine.shape != other.shape:
             raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")

@@ -23,7 +23,7 @@ from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
 from adac.training.environments import Environments
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.training.folders import Folders
-from adac.training.inputs import describe, numbers, observations, require_fitting
+from adac.training.inputs import batch, describe, numbers, observations, require_fitting
 from adac.training.loop import GAP, PREDICT, Loop
 from adac.training.memory import require_countable
 from adac.training.replay import Replay
@@ -171,49 +171,51 @@ class Learner:
 
     def add(
         self,
-        obs: NDArray[Any],
+        obs: Any,
         action: NDArray[Any],
         reward: NDArray[Any],
-        next_obs: NDArray[Any],
+        next_obs: Any,
         terminated: NDArray[Any],
         truncated: NDArray[Any] | None = None,
     ) -> None:
         """Put transitions from elsewhere into the replay buffer: arrays [n, ...], in order.
 
-        Actions are in the task's units. Consecutive rows belong to one episode until `terminated`
-        or `truncated` is true.
+        Observations and actions are the task's own. Consecutive rows belong to one episode until
+        `terminated` or `truncated` is true.
         """
-        count = len(obs) if hasattr(obs, "__len__") else 0
+        task = self.loop.environments
+        rows = batch("obs", obs, task.observation_space)
+        following = batch("next_obs", next_obs, task.observation_space)
+        count = len(rows)
         actions = numbers("action", action, (count, self.action_dim))
         self.loop.add(
-            numbers("obs", obs, (count, self.obs_dim)),
-            self.loop.environments.scaling.from_task(actions),
+            rows,
+            task.scaling.from_task(actions),
             numbers("reward", reward, (count,)),
-            numbers("next_obs", next_obs, (count, self.obs_dim)),
+            numbers("next_obs", following, rows.shape),
             numbers("terminated", terminated, (count,)).astype(bool),
             None if truncated is None else numbers("truncated", truncated, (count,)).astype(bool),
         )
 
     def predict(
         self,
-        observation: NDArray[Any],
+        observation: Any,
         state: Any = None,
         episode_start: NDArray[Any] | None = None,
         deterministic: bool = False,
     ) -> tuple[NDArray[Any], Any]:
-        """Actions in the task's units for one observation or a batch; the second value is `state`.
+        """Actions in the task's units for one of its observations or a batch of them, and `state`.
 
         deterministic=True is the target policy π, False the behaviour policy μ, whose correlated ξ
         is carried by `state` from call to call. The signature is Stable-Baselines3's.
         """
-        obs = observations(observation, self.obs_dim)
-        batch = np.atleast_2d(obs)
+        obs, several = observations(observation, self.loop.environments.observation_space)
         if deterministic:
-            action = np.asarray(self.policy(batch))
+            action = np.asarray(self.policy(obs))
         else:
-            action, state = self._sample(batch, state, episode_start)
+            action, state = self._sample(obs, state, episode_start)
         scaled = self.loop.environments.scaling.to_task(action)
-        return (scaled if obs.ndim == 2 else scaled[0]), state
+        return (scaled if several else scaled[0]), state
 
     def _sample(
         self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None

@@ -53,6 +53,7 @@ class Loop:
         self._bonus: Any = None  # of the latest step, while it is not yet stored
         self._ended: list[tuple[int, Episode]] = []  # by the latest step
         self._begun = False
+        self._acted_at = 0  # the step at which the latest action was chosen
 
     def init_memory(self, explorer: Explorer, num_envs: int | None = None) -> Any:
         count = self.environments.num_envs if num_envs is None else num_envs
@@ -160,6 +161,7 @@ class Loop:
             self._collected[i] = 0.0
 
     def _dispatch_action(self, obs: Floats) -> Any:
+        self._acted_at = self.step
         explorer, first = self._behaviour.at(self.step), self.environments.first
         if explorer != self.explorer:  # it begins here, wherever the episode is
             self.explorer, self.memory = explorer, self.init_memory(explorer)
@@ -179,7 +181,7 @@ class Loop:
 
     def _dispatch_updates(self) -> None:
         """Asynchronous: nothing here waits for a result, and none needs the step being taken."""
-        learned_from = max(self.step - self.agent.learn_after, 0)
+        learned_from = max(self.step - self.agent.learn_after, 0) / self.environments.action_repeat
         due = int(learned_from * self.agent.updates_per_step) - self.updates - self._left_out
         for _ in range(due if len(self._replay) else 0):
             self.updates += 1
@@ -251,6 +253,7 @@ class Loop:
         facts = {
             "world": world_facts,
             "begun": self._begun,
+            "acted_at": self._acted_at,
             "updates": self.updates,
             "left_out": self._left_out,
             "horizon": self.horizon,
@@ -269,8 +272,9 @@ class Loop:
         The rows of the replay buffer are already there, or are not wanted.
         """
         self.environments.steps = int(facts["world"]["steps"])
+        self._acted_at = int(facts.get("acted_at", self.step - self.environments.num_envs))
         if self.step and with_replay:
-            self.explorer = self._behaviour.at(self.step - self.environments.num_envs)
+            self.explorer = self._behaviour.at(self._acted_at)
             self.memory = self.init_memory(self.explorer)
         restored = unflatten({"agent": self.state, "memory": self.memory}, arrays)
         self.running.state, self.memory = restored["agent"], restored["memory"]
@@ -284,7 +288,8 @@ class Loop:
         if self._collected.shape != (self.environments.num_envs,):
             raise ValueError("its bonuses are those of other environments")
         if not with_replay:  # as many transitions as at the start, before it learns on
-            self._left_out = int(self.step * self.agent.updates_per_step) - self.updates
+            decisions = self.step / self.environments.action_repeat
+            self._left_out = int(decisions * self.agent.updates_per_step) - self.updates
             return []
         self._replay.set_random_state(facts["replay_random"])
         self._begun = bool(facts["begun"])
