@@ -30,7 +30,7 @@ from adac.training.learner import Learner
 
 _envs.register()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "SAC",
