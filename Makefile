@@ -1,5 +1,6 @@
 # make demo      train until the pendulum balances, with a curve and a video, in minutes
 # make install   .venv with every extra but ppo and bench
+# make quick     lint and the core's tests, in about a minute
 # make test      formatter, linter, type checker, tests
 # make test-ppo  the tests that need PyTorch and Stable-Baselines3
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
@@ -10,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb experiments dev
 
-.PHONY: demo install test test-ppo lint bench parity lock clean
+.PHONY: demo install quick test test-ppo lint bench parity lock clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -36,6 +37,10 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+quick: .venv/.ready lint
+	$(BIN)/python -m pytest -q -n 2 -m 'not slow' tests/test_rooms.py tests/test_networks.py tests/test_svgd.py \
+		tests/test_settings.py tests/test_presets.py tests/test_replay.py tests/test_returns.py tests/test_normalise.py
 
 test: .venv/.atlas lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
