@@ -9,7 +9,7 @@ import numpy as np
 from adac import envs
 from adac.errors import UserError
 from adac.training.answers import Env, Floats
-from adac.training.environments import Environments, check_spaces
+from adac.training.environments import Environments, Scaling, check_spaces
 
 
 def observations(given: Any, space: gymnasium.Space[Any]) -> tuple[Floats, bool]:
@@ -39,6 +39,14 @@ def numbers(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     if not np.isfinite(found).all():
         raise UserError(f"{name} must be finite, and has a {found[~np.isfinite(found)][0]}")
     return found
+
+
+def actions(given: Any, count: int, scaling: Scaling) -> Floats:
+    """Actions of transitions from elsewhere, in [-1, 1]."""
+    found = scaling.from_task(numbers("action", given, (count, len(scaling.low))))
+    if np.abs(found).max() > 1.001:  # a little is left to data that was stored in fewer digits
+        raise UserError(f"action must be in the task's units, {scaling.low} to {scaling.high}")
+    return np.clip(found, -1.0, 1.0)
 
 
 def describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:

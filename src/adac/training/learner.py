@@ -23,7 +23,7 @@ from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
 from adac.training.environments import Environments
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
 from adac.training.folders import Folders
-from adac.training.inputs import batch, describe, numbers, observations, require_fitting
+from adac.training.inputs import actions, batch, describe, numbers, observations, require_fitting
 from adac.training.loop import GAP, PREDICT, Loop
 from adac.training.memory import require_countable
 from adac.training.replay import Replay
@@ -187,10 +187,9 @@ class Learner:
         rows = batch("obs", obs, task.observation_space)
         following = batch("next_obs", next_obs, task.observation_space)
         count = len(rows)
-        actions = numbers("action", action, (count, self.action_dim))
         self.loop.add(
-            rows,
-            task.scaling.from_task(actions),
+            numbers("obs", rows, rows.shape),
+            actions(action, count, task.scaling),
             numbers("reward", reward, (count,)),
             numbers("next_obs", following, rows.shape),
             numbers("terminated", terminated, (count,)).astype(bool),

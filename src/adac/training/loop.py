@@ -273,11 +273,7 @@ class Loop:
         """
         self.environments.steps = int(facts["world"]["steps"])
         self._acted_at = int(facts.get("acted_at", self.step - self.environments.num_envs))
-        if self.step and with_replay:
-            self.explorer = self._behaviour.at(self._acted_at)
-            self.memory = self.init_memory(self.explorer)
-        restored = unflatten({"agent": self.state, "memory": self.memory}, arrays)
-        self.running.state, self.memory = restored["agent"], restored["memory"]
+        self.running.state = unflatten({"agent": self.state}, arrays)["agent"]
         self.require_finite()
         self.updates, self.horizon = int(facts["updates"]), max(int(facts["horizon"]), 1)
         self._left_out = int(facts.get("left_out", 0))
@@ -290,7 +286,16 @@ class Loop:
         if not with_replay:  # as many transitions as at the start, before it learns on
             decisions = self.step / self.environments.action_repeat
             self._left_out = int(decisions * self.agent.updates_per_step) - self.updates
+            self._collected[:] = 0.0
             return []
+        return self._restore_place(arrays, facts)
+
+    def _restore_place(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> list[str]:
+        """Where the run stood in its episodes, and what its explorer remembered of them."""
+        if self.step:
+            self.explorer = self._behaviour.at(self._acted_at)
+        memory = self.init_memory(self.explorer)
+        self.memory = unflatten({"memory": memory}, arrays)["memory"]
         self._replay.set_random_state(facts["replay_random"])
         self._begun = bool(facts["begun"])
         if not self._begun:
@@ -299,4 +304,5 @@ class Loop:
         world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
         notes = self.environments.restore(world, facts["world"])
         self._cut(self.environments.first)
+        self._collected[self.environments.first] = 0.0  # also of an episode not found again
         return notes
