@@ -1,16 +1,25 @@
 """The flat state that runs is the state that `update` describes, leaf for leaf."""
 
-from typing import Any
+import re
+from dataclasses import dataclass
+from typing import Any, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from adac.core import agent as core
 from adac.core import presets
 from adac.core.agent import Agent
-from adac.core.explorers import Analogous, GaussianNoise
-from adac.training.compiled import SMALL_PRODUCTS, RunningAgent, compile_agent, known_options
+from adac.core.explorers import Analogous, Explorer, GaussianNoise, Sizes, View
+from adac.training.compiled import (
+    SMALL_PRODUCTS,
+    Program,
+    RunningAgent,
+    compile_agent,
+    known_options,
+)
 from helpers import ACTION, BATCH, OBS, TD3, MadeUp, assert_same_bits, row_spec, tiny, unpack
 
 AGENTS: dict[str, Agent] = {
@@ -100,3 +109,47 @@ def test_parts_read_what_their_names_say(agent: Agent) -> None:
 def test_a_compiler_that_does_not_know_our_options_is_not_given_them() -> None:
     assert known_options(SMALL_PRODUCTS) == SMALL_PRODUCTS  # of the locked version
     assert known_options(SMALL_PRODUCTS | {"xla_cpu_no_such_option": True}) is None
+
+
+LOST = {
+    "the policy between its improvements": (False, ".actor.params"),
+    "the targets between improvements": (False, ".critic.target"),
+    "the explorer's own numbers between improvements": (False, ".explorer"),
+    "the statistics, which `observe` moves": (True, ".statistics"),
+}
+
+
+@pytest.mark.parametrize(("improve", "where"), LOST.values(), ids=LOST)
+def test_an_update_that_moves_what_is_believed_to_stand_still_fails_while_it_is_traced(
+    improve: bool, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its change would be lost without a word."""
+    agent = tiny(TD3, Counting(), normalise_obs=True)
+    honest = core.update
+
+    def careless(*arguments: Any, **options: Any) -> Any:
+        state, metrics = honest(*arguments, **options)
+        owner, _, part = where[1:].partition(".")
+        net = getattr(state, owner)
+        changed = jax.tree.map(lambda x: x + 0, getattr(net, part) if part else net)
+        changed = net._replace(**{part: changed}) if part else changed
+        return state._replace(**{owner: changed}), metrics
+
+    running = RunningAgent(Program(agent, OBS, ACTION), jax.random.key(0))
+    before = [np.asarray(array) for array in running.arrays]
+    monkeypatch.setattr(core, "update", careless)
+    with pytest.raises(AssertionError, match=rf"improve={improve}\) moves {re.escape(where)}"):
+        running.update(rows(0), jax.random.key(1), np.int32(1), np.float32(0.5), improve=improve)
+    assert_same_bits(running.arrays, before)
+
+
+@final
+@dataclass(frozen=True)
+class Counting(Explorer):
+    """Has a number of its own."""
+
+    def init_learned(self, sizes: Sizes, key: jax.Array) -> jax.Array:
+        return jnp.zeros(2)
+
+    def act(self, view: View, obs: Any, memory: Any, first: Any, key: Any) -> tuple[Any, Any]:
+        return view.action(obs), memory
