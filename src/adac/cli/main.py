@@ -212,7 +212,7 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, **options: Any) 
 
 
 def _require_free(folder: Path) -> None:
-    if (folder / "config.json").exists():
+    if os.path.exists(folder / "config.json"):  # False also where the name is too long
         raise UserError(
             f"{folder} already holds a run: continue it with `adac resume {folder}`, "
             "or choose another --out"

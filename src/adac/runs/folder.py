@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = "it is a file" if folder.is_file() else error.strerror
+        reason = "it is a file" if os.path.isfile(folder) else error.strerror
         raise UserError(f"{folder} can not be made a run folder: {reason}") from None
 
 

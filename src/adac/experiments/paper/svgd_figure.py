@@ -236,6 +236,7 @@ def run(
     """Train all samplers, print what they reached, write svgd.csv, svgd.png and svgd.svg."""
     if min(steps, particles) < 1 or not all(0 <= seed < 2**31 for seed in seeds):
         raise UserError("steps and particles must be at least 1, seeds between 0 and 2³¹ − 1")
+    new_figure(1.0, 1.0)  # a missing extra is said before all is computed
     out.mkdir(parents=True, exist_ok=True)
     curves = [curve for seed in seeds for curve in study(seed, steps, particles)]
     _print_table(curves)

@@ -5,23 +5,17 @@ Ray schedules and watches the processes; all that must survive is in the trials'
 
 import contextlib
 import importlib
-import logging
-import os
-import shutil
-import signal
-import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from adac.errors import UserError, missing_extra
+from adac.errors import UserError
 from adac.experiments.sweeps import publish
+from adac.experiments.sweeps.cluster import Signals, cluster
 from adac.experiments.sweeps.live_table import Board, Row, board, number
-from adac.experiments.sweeps.provenance import scratch_folder
 from adac.experiments.sweeps.trials import (
     Trial,
     checkpoint_step,
@@ -46,7 +40,6 @@ from adac.runs.progress import duration
 
 ATTEMPTS = 2
 POLL_SECONDS = 0.5
-OBJECT_STORE = 256 * 2**20  # bytes; on one machine only reports pass through it
 FAILURE = "failure.txt"
 
 
@@ -68,6 +61,8 @@ class Outcome:
 def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
     """Run what is not finished yet; returns when every trial has finished or failed twice."""
     _require_distinct(trials)
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"jobs must be at least 1, not {options.jobs}")
     options.folder.mkdir(parents=True, exist_ok=True)
     with locked(options.folder, "sweep", patience=0.0), board(name) as screen:
         rows = [_row(trial, options, screen) for trial in trials]
@@ -76,7 +71,12 @@ def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
         screen.say(f"{name}: {len(rows)} trials, {skipped} finished before, into {options.folder}")
         if waiting:
             screen.say("starting Ray" if options.address is None else "connecting to Ray", "dim")
-            with _ray(options), _interruptible(), _home(options) as home:
+            with (
+                Signals() as signals,
+                cluster(options.jobs, options.address),
+                signals.terminating(),
+                _home(options) as home,
+            ):
                 _Sweep(rows, home, options, screen).go()
     failed = {row.trial.id: row.reason for row in rows if row.status == "failed"}
     return Outcome(sum(row.status == "done" for row in rows), failed)
@@ -167,11 +167,18 @@ class _Sweep:
         if isinstance(report, Progress):
             row.progress(report.step, report.value)
         elif isinstance(report, Parcel):
-            unpack(report, self._folder(row))
+            self._keep(row, report)
         elif isinstance(report, Finished):
             self._finish(row)
         else:
             self._fail(row, report)
+
+    def _keep(self, row: Row, parcel: Parcel) -> None:
+        """A parcel that can not be written costs what it holds, not the sweep."""
+        try:
+            unpack(parcel, self._folder(row))
+        except OSError as error:
+            self.screen.say(f"not kept of {row.trial.id}: {error.strerror}", "yellow")
 
     def _finish(self, row: Row) -> None:
         folder = self._folder(row)
@@ -188,9 +195,11 @@ class _Sweep:
 
     def _fail(self, row: Row, failure: Failed) -> None:
         folder = self._folder(row)
-        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
         text = f"{failure.reason}\n\n{failure.details}"
-        write_whole(folder / FAILURE, text.encode(errors="backslashreplace"))
+        with contextlib.suppress(OSError):  # a full disk may be the reason
+            write_whole(folder / FAILURE, text.encode(errors="backslashreplace"))
         row.reason = failure.reason
         again = row.attempts < ATTEMPTS
         row.status = "waiting" if again else "failed"
@@ -198,57 +207,6 @@ class _Sweep:
             self.waiting.insert(0, row)
         what = "failed, trying once more" if again else "FAILED"
         self.screen.say(f"{what}: {row.trial.id}: {failure.reason}", "yellow" if again else "red")
-
-
-# -- Ray, signals, and the mark of the driver's folder --------------------------------------------
-
-
-@contextlib.contextmanager
-def _ray(options: Options) -> Iterator[None]:
-    """A cluster: the one at `address`, or one of our own that ends with us."""
-    if options.jobs is not None and options.jobs < 1:
-        raise UserError(f"jobs must be at least 1, not {options.jobs}")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise missing_extra("a sweep", "experiments") from None
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-    scratch: str | None = None
-    if options.address is not None:
-        _connect(ray, options.address, quiet)
-    else:
-        scratch = str(scratch_folder("adac-ray"))
-        ray.init(
-            address="local",
-            num_cpus=options.jobs or os.cpu_count(),
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE,
-            _temp_dir=scratch,
-            **quiet,
-        )
-    try:
-        yield
-    finally:
-        ray.shutdown()
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:
-    if address.startswith("ray://"):
-        raise UserError(
-            "--address wants the cluster's own address, host:port or auto, "
-            "from a machine of the cluster; ray:// clients can not stream results"
-        )
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(
-            f"the Ray cluster at {address} can not be joined ({reason}); one that wants a token "
-            "needs RAY_AUTH_MODE=token and the token here too"
-        ) from None
 
 
 @contextlib.contextmanager
@@ -261,20 +219,3 @@ def _home(options: Options) -> Iterator[Home]:
         yield home
     finally:
         home.mark.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM ends the sweep as Ctrl-C does; inside `_ray`, which has a handler of its own."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
