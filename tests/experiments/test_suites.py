@@ -1,7 +1,10 @@
 """The named experiments, and sweeps written down in TOML."""
 
+import copy
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +16,8 @@ from adac.experiments.analysis.figures import KINDS
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps import suites
 from adac.experiments.sweeps.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
-from adac.experiments.sweeps.trials import make_trial
+from adac.experiments.sweeps.trials import Trial, make_trial
+from adac.runs.folder import label_of, read_config
 from adac.training.train import Schedule
 
 
@@ -22,8 +26,10 @@ def test_the_experiments_are_the_papers() -> None:
     assert tasks == {
         "cartpole": 1, "contamination": 1, "sparse": 4, "benchmark": 14, "ablation": 3,
     }  # fmt: skip
-    lines = {name: len(suite.entrants) for name, suite in SUITES.items()}
-    assert (lines["cartpole"], lines["sparse"], lines["benchmark"]) == (7, 7, 6)
+    for suite in SUITES.values():
+        labels = {entrant.label for entrant in suite.entrants}
+        assert any(label.startswith("paper-adac") for label in labels)  # as published
+        assert labels & {"td3", "ddpg", "td3-vime"}  # what it is to be better than
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
@@ -50,16 +56,16 @@ def test_the_ablation_changes_one_thing_at_a_time_and_none_twice() -> None:
 
 
 def test_few_particles_where_the_paper_says_so() -> None:
-    """K = 8 for Hopper and Atlas, 32 elsewhere (Appendix D); adac-td3's own default is 8."""
+    """K = 8 for every ADAC agent on Hopper and Atlas (Appendix E), elsewhere its own."""
     suite = dataclasses.replace(SUITES["benchmark"], seeds=(0,))
     few = ("Hopper-v4", "adac/RoboschoolAtlasForwardWalk-v1")
     assert set(few) <= set(suite.tasks)
     known = tuple(e for e in suite.entrants if e.agent in presets.AGENTS)
     for trial in trials(dataclasses.replace(suite, entrants=known)):
-        if trial.agent_name == "adac-ddpg":
-            assert trial.agent["explorer"]["particles"] == (8 if trial.task in few else 32)
-        else:
-            assert trial.agent == settings.to_json(presets.make(trial.agent_name))
+        own = presets.make(trial.agent_name)
+        if "adac" in trial.agent_name and trial.task in few:
+            own = settings.override(own, {"particles": 8})
+        assert trial.agent == settings.to_json(own)
 
 
 def test_an_entrant_s_own_word_counts_more_than_its_task_s() -> None:
@@ -179,24 +185,35 @@ def test_ppo_says_what_it_does_not_do() -> None:
         make_trial("Pendulum-v1", "ppo", 0, 100, schedule=plan)
 
 
-def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_trial() -> None:
-    """The id of results/benchmark/Hopper-v4_td3_s0_…, run before there was a bound_penalty."""
-    plan = Schedule(eval_every=2_500, eval_episodes=10, checkpoint_every=10_000, log_every=1_000)
-    trial = make_trial("Hopper-v4", "td3", 0, 100_000, schedule=plan)
-    assert trial.id == "Hopper-v4_td3_s0_6ba69557"
-    held = make_trial(
-        "Hopper-v4", "td3", 0, 100_000, schedule=plan, overrides={"bound_penalty": 0.1}
-    )
-    assert held.id != trial.id
+PUBLISHED = Path(__file__).parents[2] / "results" / "former"
 
 
-def test_the_former_adac_td3_can_still_be_named() -> None:
-    """The id of a trial run before there was a score_floor, which is 1 by default."""
-    plan = Schedule(eval_every=2_500, eval_episodes=10, checkpoint_every=10_000, log_every=1_000)
-    former = {"beta_start": 2.0, "beta_end": 0.2, "score_floor": 0.0}
-    trial = make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan, overrides=former)
-    assert trial.id == "Hopper-v4_adac-td3_s0_e4ed121f"
-    assert make_trial("Hopper-v4", "adac-td3", 0, 100_000, schedule=plan).id != trial.id
+@pytest.mark.parametrize(
+    "name",
+    ["benchmark/Hopper-v4_td3_s0_6ba69557", "annealed/Hopper-v4_adac-td3_s0_e4ed121f"],
+)
+def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_trial(
+    name: str,
+) -> None:
+    """Runs from before there was a bound_penalty, a score_floor, a learn_after."""
+    config = read_config(PUBLISHED / name)
+    plan = Schedule(**{f.name: config[f.name] for f in dataclasses.fields(Schedule)})
+
+    def named(agent: Mapping[str, Any]) -> str:
+        return Trial(
+            config["env"], label_of(config), config["agent_name"], agent, config["seed"],
+            config["steps"], plan, config["num_envs"],
+        ).id  # fmt: skip
+
+    assert named(config["agent"]) == Path(name).name
+    younger = copy.deepcopy(config["agent"])
+    for key, neutral in settings.LATER.items():
+        part, _, setting = key.rpartition(".")
+        (younger[part] if part else younger)[setting] = neutral
+    assert younger != config["agent"]
+    assert named(younger) == Path(name).name
+    younger["base"]["bound_penalty"] = 0.1
+    assert named(younger) != Path(name).name
 
 
 def test_an_experiment_is_named_in_one_place() -> None:
