@@ -16,7 +16,7 @@ def observations(given: Any, space: gymnasium.Space[Any]) -> tuple[Floats, bool]
     """The task's own, one or a batch, as vectors [n, o]; and whether it was a batch."""
     obs, several = envs.vectors(space, given)
     if not np.isfinite(obs).all():
-        raise UserError(f"an observation must be finite, and has a {obs[~np.isfinite(obs)][0]}")
+        raise UserError(f"an observation must be finite, not {obs[~np.isfinite(obs)][0]}")
     return obs, several
 
 
