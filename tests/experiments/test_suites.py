@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from adac.cli.main import app
 from adac.core import presets, settings
 from adac.errors import UserError
+from adac.experiments.analysis import published
 from adac.experiments.analysis.figures import KINDS
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps import suites
@@ -18,12 +19,19 @@ from adac.training.train import Schedule
 
 
 def test_the_experiments_are_the_papers() -> None:
-    tasks = {name: len(suite.tasks) for name, suite in SUITES.items()}
+    tasks = {name: len(suite.tasks) for name, suite in suites.PAPER.items()}
     assert tasks == {
         "cartpole": 1, "contamination": 1, "sparse": 4, "benchmark": 14, "ablation": 3,
     }  # fmt: skip
     lines = {name: len(suite.entrants) for name, suite in SUITES.items()}
     assert (lines["cartpole"], lines["sparse"], lines["benchmark"]) == (7, 7, 6)
+
+
+def test_the_suite_that_the_field_can_compare() -> None:
+    made = trials(dataclasses.replace(SUITES["exploration"], seeds=(0,)))
+    assert {(trial.steps, trial.schedule.eval_every) for trial in made} == {(200_000, 5_000)}
+    assert set(published.FIGURES) < {trial.task for trial in made}
+    assert "exploration" not in suites.PAPER
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
@@ -200,9 +208,9 @@ def test_the_former_adac_td3_can_still_be_named() -> None:
 
 
 def test_an_experiment_is_named_in_one_place() -> None:
-    """Its entry in SUITES is its command, with its title as help, and its figure."""
+    """Its entry in PAPER is its command, with its title as help, and its figure."""
     listed = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200"}).output
-    for name, suite in SUITES.items():
+    for name, suite in suites.PAPER.items():
         assert f"{name} " in listed
         assert suite.title in listed
         assert suite.figure in KINDS
