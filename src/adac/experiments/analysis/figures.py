@@ -30,6 +30,7 @@ WORDS = {
     "episode_bonus": "intrinsic return of a training episode",
     "bonus": "mean intrinsic reward in a batch",
     "bias": "bias",
+    "coverage": "cells of the state space visited",
 }
 # What metrics.csv may call the intrinsic reward: of a training episode, or the mean of a batch.
 BONUS = ("episode_bonus", "bonus")

@@ -37,6 +37,7 @@ SNAPSHOT_RUNS = 12  # in the page, at most
 METRICS = {
     "mean_return": "return of the target policy",
     "episode_return": "return while exploring",
+    "coverage": "cells of the state space visited",
     "bias": "bias of μ against π",
     "spread": "spread of μ within a state",
     "saturation_pi": "share of |π| above 0.98",
