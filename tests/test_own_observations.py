@@ -148,7 +148,7 @@ def test_repeated_steps_are_all_counted() -> None:
     assert {episode.length for episode in learner.loop.recent} == {25}
     assert set(learner.evaluate(2).lengths) == {25}
     # Learning begins with the data: an update a transition, not four.
-    assert learner.updates == int((learner.loop._acted_at - learner.agent.learn_after) / 4)
+    assert learner.updates == int((learner.loop.acted_at - learner.agent.learn_after) / 4)
 
 
 def test_action_repeat_from_the_shell(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from adac.cli.main import app
 from adac.core import presets, settings
 from adac.errors import UserError
+from adac.experiments.analysis import published
 from adac.experiments.analysis.figures import KINDS
 from adac.experiments.paper import ppo
 from adac.experiments.sweeps import suites
@@ -22,7 +23,7 @@ from adac.training.train import Schedule
 
 
 def test_the_experiments_are_the_papers() -> None:
-    tasks = {name: len(suite.tasks) for name, suite in SUITES.items()}
+    tasks = {name: len(suite.tasks) for name, suite in suites.PAPER.items()}
     assert tasks == {
         "cartpole": 1, "contamination": 1, "sparse": 4, "benchmark": 14, "ablation": 3,
     }  # fmt: skip
@@ -30,6 +31,13 @@ def test_the_experiments_are_the_papers() -> None:
         labels = {entrant.label for entrant in suite.entrants}
         assert any(label.startswith("paper-adac") for label in labels)  # as published
         assert labels & {"td3", "ddpg", "td3-vime"}  # what it is to be better than
+
+
+def test_the_suite_that_the_field_can_compare() -> None:
+    made = trials(dataclasses.replace(SUITES["exploration"], seeds=(0,)))
+    assert {(trial.steps, trial.schedule.eval_every) for trial in made} == {(200_000, 5_000)}
+    assert set(published.FIGURES) < {trial.task for trial in made}
+    assert "exploration" not in suites.PAPER
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
@@ -217,9 +225,9 @@ def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_tria
 
 
 def test_an_experiment_is_named_in_one_place() -> None:
-    """Its entry in SUITES is its command, with its title as help, and its figure."""
+    """Its entry in PAPER is its command, with its title as help, and its figure."""
     listed = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200"}).output
-    for name, suite in SUITES.items():
+    for name, suite in suites.PAPER.items():
         assert f"{name} " in listed
         assert suite.title in listed
         assert suite.figure in KINDS

@@ -14,7 +14,7 @@ import typer
 from adac.errors import UserError
 from adac.experiments.analysis import figures
 from adac.experiments.sweeps import suites
-from adac.experiments.sweeps.suites import SUITES, Suite
+from adac.experiments.sweeps.suites import PAPER, SUITES, Suite
 from adac.experiments.sweeps.trials import Trial, checkpoint_step, is_done
 
 
@@ -56,7 +56,7 @@ class SweepOptions:
 def register(app: typer.Typer, reproduce: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command()(_typed(sweep))
-    for name, suite in SUITES.items():
+    for name, suite in PAPER.items():
         reproduce.command(name, help=f"{suite.title}.")(_typed(partial(_reproduce, name)))
 
 

@@ -10,7 +10,10 @@ from adac.experiments.analysis.sheet import Look
 
 Folders = Annotated[
     list[Path],
-    typer.Argument(metavar="DIR...", help="Run folders, or folders of them at any depth."),
+    typer.Argument(
+        metavar="DIR...",
+        help="Run folders, or folders of them at any depth; also files of `adac results export`.",
+    ),
 ]
 
 
@@ -19,6 +22,9 @@ def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
     app.command()(figure)
     app.command()(report)
     reproduce.command()(svgd)
+    results = typer.Typer(help="Results as others keep theirs.", no_args_is_help=True)
+    results.command()(export)
+    app.add_typer(results, name="results")
 
 
 def plot(
@@ -74,6 +80,22 @@ def figure(
     """A figure of any runs, with its numbers and the table of final scores."""
     for path in figures.draw(kind, folders, out, stem):
         print(path)
+
+
+def export(
+    folders: Folders,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file.")] = Path("results.csv"),
+) -> None:
+    """Every evaluation as exp_name,env_name,seed,metric,env_step,value, as SimbaV2 publishes."""
+    from adac.experiments.analysis.exchange import Record, write
+    from adac.experiments.analysis.results import read_results
+
+    found = read_results(*folders)
+    for note in found.notes:
+        print(f"note: {note}")
+    groups = found.all_groups()
+    write((Record(g.label, g.env, r.seed, r.returns) for g in groups for r in g.runs), out)
+    print(out)
 
 
 def svgd(

@@ -300,6 +300,6 @@ def comparable(agent: Mapping[str, Any]) -> dict[str, Any]:
     for key, neutral in LATER.items():
         part, _, name = key.rpartition(".")
         owner = parts if not part else parts.get(part)
-        if isinstance(owner, dict) and owner.get(name) == neutral:
+        if isinstance(owner, dict) and name in owner and owner[name] == neutral:
             del owner[name]
     return parts

@@ -9,6 +9,7 @@ from adac.envs.make import (
     require_imported,
     require_no_paths,
 )
+from adac.envs.mazes import Maze, columns_of, maze_of
 from adac.envs.packages import register_package_of
 from adac.envs.repeat import ActionRepeat, action_repeat_of, environment_steps
 from adac.envs.suite import EXTRAS, SUITE, Task, register
@@ -18,13 +19,16 @@ __all__ = [
     "SUITE",
     "ActionRepeat",
     "Description",
+    "Maze",
     "Task",
     "action_repeat_of",
+    "columns_of",
     "describe",
     "environment_steps",
     "flattened",
     "import_module_of",
     "make",
+    "maze_of",
     "register",
     "register_package_of",
     "require_flattenable",

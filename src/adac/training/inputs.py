@@ -16,7 +16,7 @@ def observations(given: Any, space: gymnasium.Space[Any]) -> tuple[Floats, bool]
     """The task's own, one or a batch, as vectors [n, o]; and whether it was a batch."""
     obs, several = envs.vectors(space, given)
     if not np.isfinite(obs).all():
-        raise UserError(f"an observation must be finite, and has a {obs[~np.isfinite(obs)][0]}")
+        raise UserError(f"an observation must be finite, not {obs[~np.isfinite(obs)][0]}")
     return obs, several
 
 
@@ -46,7 +46,8 @@ def actions(given: Any, count: int, scaling: Scaling) -> Floats:
     found = scaling.from_task(numbers("action", given, (count, len(scaling.low))))
     if np.abs(found).max() > 1.001:  # a little is left to data that was stored in fewer digits
         raise UserError(f"action must be in the task's units, {scaling.low} to {scaling.high}")
-    return np.clip(found, -1.0, 1.0)
+    clipped: Floats = np.clip(found, -1.0, 1.0)
+    return clipped
 
 
 def describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:

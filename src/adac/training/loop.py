@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from adac.core.agent import Agent, AgentState
 from adac.core.explorers import Explorer, Sizes, Transition, Uniform
+from adac.envs import maze_of
 from adac.errors import RunError
 from adac.runs.checkpoint import flatten, unflatten
 from adac.training.answers import Floats
 from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
+from adac.training.coverage import Coverage
 from adac.training.environments import Environments, Episode
 from adac.training.memory import require_room
 from adac.training.replay import Places, Replay, Returns, Rows
@@ -44,6 +46,7 @@ class Loop:
         self.memory = self.init_memory(self.explorer)
         seeds = np.random.SeedSequence((seed, SAMPLE))
         self._replay = Replay(agent.replay_size, program.rows, seeds)
+        self.coverage = Coverage(self.obs_dim, maze_of(environments.envs[0]))
         self._returns = Returns(agent.n_steps, agent.base.discount)
         self.updates = 0
         self._left_out = 0  # updates that were due while a forgotten buffer was filled anew
@@ -53,7 +56,7 @@ class Loop:
         self._bonus: Any = None  # of the latest step, while it is not yet stored
         self._ended: list[tuple[int, Episode]] = []  # by the latest step
         self._begun = False
-        self._acted_at = 0  # the step at which the latest action was chosen
+        self.acted_at = 0  # the step at which the latest action was chosen
 
     def init_memory(self, explorer: Explorer, num_envs: int | None = None) -> Any:
         count = self.environments.num_envs if num_envs is None else num_envs
@@ -84,6 +87,7 @@ class Loop:
         if self.agent.normalise_obs:
             self.running.observe(obs)
         drawn = self._dispatch_action(obs)
+        self.coverage.see(obs)
         self._dispatch_updates()
         self.settle()
         action = self._finite_action(drawn)
@@ -161,7 +165,7 @@ class Loop:
             self._collected[i] = 0.0
 
     def _dispatch_action(self, obs: Floats) -> Any:
-        self._acted_at = self.step
+        self.acted_at = self.step
         explorer, first = self._behaviour.at(self.step), self.environments.first
         if explorer != self.explorer:  # it begins here, wherever the episode is
             self.explorer, self.memory = explorer, self.init_memory(explorer)
@@ -250,10 +254,11 @@ class Loop:
         world_arrays, world_facts = self.environments.snapshot()
         arrays = flatten({"agent": self.state, "memory": self.memory})
         arrays |= {f"world.{name}": value for name, value in world_arrays.items()}
+        arrays |= {f"coverage.{name}": value for name, value in self.coverage.snapshot().items()}
         facts = {
             "world": world_facts,
             "begun": self._begun,
-            "acted_at": self._acted_at,
+            "acted_at": self.acted_at,
             "updates": self.updates,
             "left_out": self._left_out,
             "horizon": self.horizon,
@@ -272,7 +277,7 @@ class Loop:
         The rows of the replay buffer are already there, or are not wanted.
         """
         self.environments.steps = int(facts["world"]["steps"])
-        self._acted_at = int(facts.get("acted_at", self.step - self.environments.num_envs))
+        self.acted_at = int(facts.get("acted_at", self.step - self.environments.num_envs))
         self.running.state = unflatten({"agent": self.state}, arrays)["agent"]
         self.require_finite()
         self.updates, self.horizon = int(facts["updates"]), max(int(facts["horizon"]), 1)
@@ -283,6 +288,7 @@ class Loop:
         self._collected = np.array(facts["collected"], float)
         if self._collected.shape != (self.environments.num_envs,):
             raise ValueError("its bonuses are those of other environments")
+        self.coverage.restore(_part(arrays, "coverage."))
         if not with_replay:  # as many transitions as at the start, before it learns on
             decisions = self.step / self.environments.action_repeat
             self._left_out = int(decisions * self.agent.updates_per_step) - self.updates
@@ -293,16 +299,18 @@ class Loop:
     def _restore_place(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> list[str]:
         """Where the run stood in its episodes, and what its explorer remembered of them."""
         if self.step:
-            self.explorer = self._behaviour.at(self._acted_at)
+            self.explorer = self._behaviour.at(self.acted_at)
         memory = self.init_memory(self.explorer)
         self.memory = unflatten({"memory": memory}, arrays)["memory"]
         self._replay.set_random_state(facts["replay_random"])
         self._begun = bool(facts["begun"])
         if not self._begun:
             return []
-        prefix = "world."
-        world = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-        notes = self.environments.restore(world, facts["world"])
+        notes = self.environments.restore(_part(arrays, "world."), facts["world"])
         self._cut(self.environments.first)
         self._collected[self.environments.first] = 0.0  # also of an episode not found again
         return notes
+
+
+def _part(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}

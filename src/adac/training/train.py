@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adac.training.learner import Learner
 
 Callback = Callable[["Learner"], bool | None]
-LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second")
+LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second", "coverage")
 
 
 @dataclass(frozen=True)
@@ -214,13 +214,14 @@ class _Run:
         learner = self.learner
         if self.store is None or self.store.last_step() != learner.step or not learner.step:
             return False
-        return self._evaluation_due(learner.step - learner.loop.environments.num_envs)
+        return self._evaluation_due(learner.loop.acted_at)
 
     def _log(self) -> None:
         learner, loop = self.learner, self.learner.loop
         loop.settle()
         episodes = int(loop.environments.episodes.sum())
         row: dict[str, Any] = {"step": learner.step, "episodes": episodes}
+        row["coverage"] = loop.coverage.count
         if loop.recent:
             row["episode_return"] = float(np.mean([e.total for e in loop.recent]))
             row["episode_length"] = float(np.mean([e.length for e in loop.recent]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adac.errors import UserError
-from adac.experiments.analysis import statistics, tables
+from adac.experiments.analysis import published, statistics, tables
 from adac.experiments.analysis.drawing import (
     legend,
     new_figure,
@@ -30,6 +30,7 @@ WORDS = {
     "episode_bonus": "intrinsic return of a training episode",
     "bonus": "mean intrinsic reward in a batch",
     "bias": "bias",
+    "coverage": "cells of the state space visited",
 }
 # What metrics.csv may call the intrinsic reward: of a training episode, or the mean of a batch.
 BONUS = ("episode_bonus", "bonus")
@@ -72,7 +73,8 @@ def _write_table(results: Results, stem: Path) -> list[Path]:
         return []
     beside = [stem.with_name(f"{stem.name}_table{suffix}") for suffix in (".csv", ".md")]
     tables.write_csv(table, results, beside[0])
-    beside[1].write_text(tables.markdown(table, results.notes))
+    texts = (tables.markdown(table, results.notes), published.markdown(results))
+    beside[1].write_text("\n".join(filter(None, texts)))
     return beside
 
 

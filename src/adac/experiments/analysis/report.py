@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adac.errors import UserError
-from adac.experiments.analysis import statistics, tables
+from adac.experiments.analysis import published, statistics, tables
 from adac.experiments.analysis.drawing import COLOURS
 from adac.experiments.analysis.results import Group, Results, Run, evenly_spread, read_results
 from adac.experiments.analysis.snapshots import GRID, density, read_snapshots, state_name
@@ -37,6 +37,7 @@ SNAPSHOT_RUNS = 12  # in the page, at most
 METRICS = {
     "mean_return": "return of the target policy",
     "episode_return": "return while exploring",
+    "coverage": "cells of the state space visited",
     "bias": "bias of μ against π",
     "spread": "spread of μ within a state",
     "saturation_pi": "share of |π| above 0.98",
@@ -102,6 +103,7 @@ def gather(results: Results, title: str) -> dict[str, Any]:
             for env, groups in results.groups.items()
         ],
         "table": _table(table),
+        "published": _published(results),
         "notes": results.notes,
         "warnings": table.warnings,
         "snapshots": _all_snapshots(results),
@@ -179,6 +181,19 @@ def _table(table: ScoreTable) -> dict[str, Any]:
 
 def _two(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _published(results: Results) -> dict[str, Any]:
+    tasks = [
+        {
+            "env": env,
+            "rows": [[line.name, f"{line.updates:g}", *published.cells(line), line.source or "here"]
+                     for line in lines],
+        }
+        for env, lines in published.beside(results).items()
+    ]  # fmt: skip
+    heads = ["method", "updates", "seeds", *(f"at {step:,}" for step in published.STEPS), "source"]
+    return {"heads": heads, "tasks": tasks}
 
 
 # Snapshots.

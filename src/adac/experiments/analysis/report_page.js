@@ -23,6 +23,7 @@ function start() {
   byId("notice-list").append(...notices.map((text) => html("li", {}, text)));
   startCurves();
   startTable();
+  startPublished();
   startSnapshots();
   startSettings();
   document.body.dataset.ready = "yes";
@@ -134,6 +135,18 @@ function drawTable() {
   byId("table").replaceChildren(head, body);
   byId("pairs").replaceChildren(...pairs.map((pair) =>
     html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.chance.low === "–" ? " (a single seed: no interval, no claim)" : ""}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
+}
+
+// What others have published on the same tasks.
+
+function startPublished() {
+  const { heads, tasks } = DATA.published;
+  byId("published").hidden = !tasks.length;
+  const row = (cells, kind) => html("tr", {}, ...cells.map((cell) => html(kind, {}, cell)));
+  byId("published-tables").append(...tasks.flatMap((task) => [
+    html("h3", {}, task.env),
+    html("div", { class: "scroll" }, html("table", {}, html("thead", {}, row(heads, "th")), html("tbody", {}, ...task.rows.map((cells) => row(cells, "td"))))),
+  ]));
 }
 
 // Snapshots.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from adac.errors import UserError
 from adac.experiments.analysis.curves import Curve, common_curve
+from adac.experiments.analysis.exchange import Record, read
 from adac.experiments.analysis.statistics import Scores, final_score
 from adac.runs.csv_table import read_table
 from adac.runs.folder import distinct_labels, label_of, read_config, same_runs
@@ -124,12 +125,19 @@ class Results:
         return {name: groups for name, groups in found.items() if groups}
 
 
-def read_results(*folders: Path) -> Results:
-    """Every run folder at or below these; a damaged one is passed over with a note."""
+def read_results(*paths: Path) -> Results:
+    """Every run folder at or below these, and files as `exchange` has them.
+
+    A damaged folder is passed over with a note.
+    """
     notes: list[str] = []
-    root = Path(os.path.commonpath([folder.absolute() for folder in folders]))
+    root = Path(os.path.commonpath([path.absolute() for path in paths]))
+    files = [path for path in paths if path.suffix == ".csv" and not path.is_dir()]
+    folders = [path for path in paths if path not in files]
     found = {run.folder: run for folder in folders for run in _runs(folder, root, notes)}
-    runs = _once_each(list(found.values()), root, notes)
+    known = sorted({run.env for run in found.values()})
+    exchanged = [_of_record(path, record) for path in files for record in read(path, known)]
+    runs = _once_each([*found.values(), *exchanged], root, notes)
     groups: dict[str, dict[str, Group]] = {}
     for env, members in _by_env(sorted(runs, key=_place)).items():
         for run, label in zip(
@@ -138,6 +146,11 @@ def read_results(*folders: Path) -> Results:
             group = groups.setdefault(env, {}).setdefault(label, Group(env, label))
             group.runs.append(run)
     return Results(root, groups, list(dict.fromkeys(notes)) + _unfinished(groups))
+
+
+def _of_record(path: Path, record: Record) -> Run:
+    evaluations = {RETURN: record.returns}
+    return Run(path, record.config(), record.name, evaluations, metrics={}, finished=True)
 
 
 def _runs(folder: Path, root: Path, notes: list[str]) -> list[Run]:

@@ -16,7 +16,7 @@ import gymnasium
 
 from adac.core import presets
 from adac.core.explorers import Analogous
-from adac.envs import SUITE, import_module_of
+from adac.envs import SUITE, import_module_of, register_package_of
 from adac.errors import UserError
 from adac.experiments.sweeps.trials import Trial, make_trial
 from adac.training.train import Schedule
@@ -88,6 +88,7 @@ def _require_task(task: str) -> None:
     """A misspelled name is told at once, and not by each of its trials."""
     try:
         import_module_of(task)
+        register_package_of(task)
         gymnasium.spec(task.rpartition(":")[2])
     except (gymnasium.error.Error, ImportError) as error:
         raise UserError(f"no task is registered as '{task}': {' '.join(str(error).split())}") \
@@ -250,7 +251,27 @@ _PAPER = (
         figure="dots",
     ),
 )
-SUITES: dict[str, Suite] = {suite.name: suite for suite in _PAPER}
+# Sparse rewards and swing-ups on which others publish, and mazes; `analysis.published` has theirs.
+EXPLORATION = Suite(
+    "exploration",
+    "Exploration that the field can compare: dm_control, classic tasks and mazes",
+    (
+        "dm_control/cartpole-swingup_sparse-v0",
+        "dm_control/pendulum-swingup-v0",
+        "dm_control/acrobot-swingup_sparse-v0",
+        "dm_control/finger-turn_hard-v0",
+        "dm_control/hopper-hop-v0",
+        MOUNTAIN_CAR,
+        SWING_UP,
+        "PointMaze_UMaze-v3",
+        "PointMaze_Medium-v3",
+    ),
+    named("adac-td3", "td3", "sac"),
+    200_000,
+    schedule={"eval_every": 5_000},
+)
+PAPER: dict[str, Suite] = {suite.name: suite for suite in _PAPER}
+SUITES: dict[str, Suite] = PAPER | {EXPLORATION.name: EXPLORATION}
 
 
 def find(what: str) -> Suite:
