@@ -9,9 +9,12 @@ from jax import Array
 
 from adac.core import svgd
 from adac.core.critics import Value
+from adac.core.explorers.coloured import Coloured
 from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
+from adac.core.explorers.processes import Correlated, Process
+from adac.core.explorers.repeated import Repeated
 from adac.core.fields import setting
-from adac.core.validation import at_least, counts, one_of, tuples
+from adac.core.validation import at_least, between, counts, one_of, tuples
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
@@ -56,6 +59,12 @@ class Analogous(Explorer):
         (0.0, 0.95),
         "ρ of ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; of several, each episode draws one; 0 is the paper's.",
     )
+    latent_colour: float | None = setting(
+        None, "Exponent of ξ's spectrum instead of ρ: 0 white, 1 pink, 2 red; none: ρ."
+    )
+    latent_repeat: int = setting(
+        0, "Hold ξ for k steps, P(k) ∝ k^−2 up to this, instead of ρ; 0: ρ."
+    )
     action_noise: float | None = setting(
         0.1, "Standard deviation added to the action; none: the paper's d/K."
     )
@@ -94,11 +103,25 @@ class Analogous(Explorer):
             at_least(self, 0.0, "action_noise")
         if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
             raise ValueError("latent_correlation must be at least 0 and below 1, one or several")
+        counts(self, 0, "latent_repeat")
+        if self.latent_colour is not None:
+            between(self, 0.0, 2.0, "latent_colour")
+            if self.latent_repeat:
+                raise ValueError("set latent_colour or latent_repeat, not both")
 
     @property
     def _correlations(self) -> tuple[float, ...]:
         rho = self.latent_correlation
         return rho if isinstance(rho, tuple) else (rho,)
+
+    @property
+    def latent_process(self) -> Process:
+        """How ξ goes on from step to step; its marginal is N(0, I) in each case."""
+        if self.latent_repeat:
+            return Repeated(self.latent_repeat)
+        if self.latent_colour is not None:
+            return Coloured(self.latent_colour)
+        return Correlated(self._correlations)
 
     @staticmethod
     def paper(**settings: Any) -> "Analogous":
@@ -124,33 +147,17 @@ class Analogous(Explorer):
         return (reward,) if bonus is None else (reward, reward + bonus)
 
     def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
-        """ξ, and the episode's ρ in a last column."""
-        return jnp.zeros((num_envs, sizes.latent + 1)) if any(self._correlations) else ()
+        return self.latent_process.init(num_envs, sizes.latent)
 
     def act(
         self, view: View, obs: Array, memory: Any, first: Array, key: Array
     ) -> tuple[Array, Any]:
         """Section 4.1's three steps: draw ξ, evaluate f(s, ξ), draw from the kernel around it."""
         latent_key, noise_key = jax.random.split(key)
-        xi, memory = self._latent(view.latent, obs.shape[0], memory, first, latent_key)
+        xi, memory = self.latent_process.step(memory, view.latent, first, latent_key)
         action = view.action(obs, xi)
         noise = self._noise(action.shape[-1]) * jax.random.normal(noise_key, action.shape)
         return clip(action + noise), memory
-
-    def _latent(
-        self, latent: int, count: int, memory: Any, first: Array, key: Array
-    ) -> tuple[Array, Any]:
-        """ξ has the marginal N(0, I) at every step, whatever its correlation in time."""
-        fresh = jax.random.normal(key, (count, latent))
-        if not any(self._correlations):
-            return fresh, memory
-        drawn = jax.random.choice(
-            jax.random.fold_in(key, 1), jnp.array(self._correlations), (count, 1)
-        )
-        rho = jnp.where(first[:, None], drawn, memory[:, -1:])
-        moved = rho * memory[:, :-1] + jnp.sqrt(1.0 - rho**2) * fresh
-        xi = jnp.where(first[:, None], fresh, moved)
-        return xi, jnp.concatenate([xi, rho], axis=1)
 
     def _noise(self, action_dim: int) -> float:
         if self.action_noise is None:

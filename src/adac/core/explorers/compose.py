@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core.explorers.interface import Explorer, Sizes, Transition, View
+from adac.core.explorers.interface import Explorer, Sizes, Streams, Transition, View
 from adac.core.fields import needed, setting
 from adac.core.validation import counts, tuples
 
@@ -28,7 +28,11 @@ class _Composed(Explorer):
         for part in self._parts():
             if not isinstance(part, Explorer):
                 raise ValueError(f"{type(self).__name__} is made of explorers, not of {part!r}")
-        for name in ("disentangled", "trained"):
+        for part in self._parts()[:-1]:
+            if part.adapts:
+                name = type(part).__name__
+                raise ValueError(f"{name} learns numbers of its own: name it as the last explorer")
+        for name in ("disentangled", "trained", "each_bonus", "adapts", "raises"):
             object.__setattr__(self, name, getattr(self.main, name))
         for name in ("uses_latent", "sees_values", "sees_bonus", "observes"):
             object.__setattr__(self, name, any(getattr(part, name) for part in self._parts()))
@@ -42,10 +46,18 @@ class _Composed(Explorer):
         return self.main.joins_the_base
 
     @property
+    def weighs(self) -> bool:
+        return self.main.weighs
+
+    @property
+    def follows(self) -> bool:
+        return self.main.follows
+
+    @property
     def learning_rate(self) -> float:
         return self.main.learning_rate
 
-    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> tuple[Array, ...]:
+    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> Streams:
         return self.main.streams(reward, bonus, learned)
 
     def init_learned(self, sizes: Sizes, key: Array) -> Any:
@@ -54,11 +66,20 @@ class _Composed(Explorer):
     def loss(self, view: View, q: Any, obs: Array, progress: Array, key: Array) -> Any:
         return self.main.loss(view, q, obs, progress, key)
 
+    def measure(self, view: View, obs: Array, key: Array) -> dict[str, Array]:
+        return self.main.measure(view, obs, key)
+
     def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
         return self.main.improve_learned(learned, metrics)
 
     def score_scale(self, gradient: Array) -> Array:
         return self.main.score_scale(gradient)
+
+    def raised(self, view: View, obs: Array, action: Array, key: Array) -> Array:
+        return self.main.raised(view, obs, action, key)
+
+    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
+        return self.main.continuations(view, next_obs, streams)
 
     def without_noise(self) -> Explorer:
         return self.main.without_noise()
