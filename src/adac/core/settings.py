@@ -14,7 +14,7 @@ from adac.core.bases import Base
 from adac.core.critics import Critic
 from adac.core.explorers import Explorer
 from adac.core.fields import sentence
-from adac.core.intrinsic import Intrinsic
+from adac.core.intrinsic import Intrinsic, Sum
 from adac.core.networks import Networks
 from adac.core.validation import whole
 from adac.errors import UserError
@@ -43,9 +43,14 @@ def _concrete(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def named(part: str, name: str) -> Any:
-    """A part by its name as one types it: `GaussianNoise`, `gaussian-noise`, or an alias."""
+    """A part by its name as one types it: `GaussianNoise`, `gaussian-noise`, or an alias.
+
+    Bonuses add up: `counts+rnd`.
+    """
     if part == "intrinsic" and name.lower() in ("none", ""):
         return None
+    if part == "intrinsic" and "+" in name:
+        return Sum(bonuses=tuple(named(part, one) for one in name.split("+")))
     plain: dict[str, type[Any]] = {}
     for kind in kinds(part).values():
         plain |= {_letters(word): kind for word in (kind.__name__, *getattr(kind, "aliases", ()))}
@@ -56,6 +61,8 @@ def named(part: str, name: str) -> Any:
         return plain[_letters(name)]()
     except TypeError:
         raise UserError(f"the {part} '{name}' needs settings: build it in Python") from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _letters(name: str) -> str:
