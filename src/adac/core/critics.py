@@ -167,7 +167,6 @@ def lowest(values: Sequence[Array]) -> Array:
     return found
 
 
-@final
 @dataclass(frozen=True)
 class Scalar(Critic):
     """One number, the lowest of the members in the target, squared error (TD3, SAC, DDPG)."""

@@ -9,16 +9,18 @@ from jax import Array
 
 from adac.core import svgd
 from adac.core.critics import Value
+from adac.core.explorers import tuning
 from adac.core.explorers.coloured import Coloured
 from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
 from adac.core.explorers.processes import Correlated, Process
 from adac.core.explorers.repeated import Repeated
 from adac.core.fields import setting
-from adac.core.validation import at_least, between, counts, one_of, tuples
+from adac.core.validation import at_least, below, between, counts, one_of, tuples
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
 Optimisers = Literal["one", "two"]
+Weight = Literal["fixed", "learned"]
 # K and β (Appendix E), and ξ drawn anew at every step (Section 4.1).
 PAPER_NUMBERS: Final[dict[str, Any]] = {
     "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
@@ -65,6 +67,12 @@ class Analogous(Explorer):
     latent_repeat: int = setting(
         0, "Hold ξ for k steps, P(k) ∝ k^−2 up to this, instead of ρ; 0: ρ."
     )
+    behaviour_entropy: float | None = setting(
+        None, "Entropy of μ per action dimension, in nats, that β is tuned to; none: β is annealed."
+    )
+    bonus_weight: Weight = setting(
+        "fixed", "The bonus as it is, or learned: times a λ that tunes itself (MaxInfoRL)."
+    )
     action_noise: float | None = setting(
         0.1, "Standard deviation added to the action; none: the paper's d/K."
     )
@@ -83,6 +91,14 @@ class Analogous(Explorer):
         return self.optimisers == "one" and self.co_training
 
     @property
+    def weighs(self) -> bool:
+        return self.bonus_weight == "learned"
+
+    @property
+    def follows(self) -> bool:
+        return self.weighs
+
+    @property
     def learning_rate(self) -> float:
         return self.behaviour_lr
 
@@ -99,6 +115,11 @@ class Analogous(Explorer):
         one_of(self, "space", get_args(Space))
         one_of(self, "bandwidth", get_args(Bandwidth))
         one_of(self, "optimisers", get_args(Optimisers))
+        one_of(self, "bonus_weight", get_args(Weight))
+        object.__setattr__(self, "sees_bonus", self.weighs)
+        if self.behaviour_entropy is not None:
+            below(self, tuning.MOST, "behaviour_entropy")
+            counts(self, 2, "particles")
         if self.action_noise is not None:
             at_least(self, 0.0, "action_noise")
         if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
@@ -144,7 +165,16 @@ class Analogous(Explorer):
 
     def streams(self, reward: Array, bonus: Array | None, learned: Any) -> Streams:
         """r for the task critic, r + r_in for the behaviour critic (Eq. 5)."""
-        return (reward,) if bonus is None else (reward, reward + bonus)
+        if bonus is None:
+            return (reward,)
+        return reward, reward + (learned.weight.value * bonus if self.weighs else bonus)
+
+    def init_learned(self, sizes: Sizes, key: Array) -> Any:
+        tuned = self.behaviour_entropy is not None
+        return tuning.nothing_tuned(tuned, self.weighs, self.beta_start)
+
+    def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
+        return tuning.improve(learned, metrics, self.behaviour_entropy)
 
     def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
         return self.latent_process.init(num_envs, sizes.latent)
@@ -173,8 +203,15 @@ class Analogous(Explorer):
         """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 25)."""
         states = min(self.behaviour_states or obs.shape[0], obs.shape[0])
         xi = jax.random.normal(key, (states, self.particles, view.latent))
-        beta = self.beta(progress)
-        return self.objective(view, q.at(states), obs[:states], xi, beta), {"beta": beta}
+        obs, tuned = obs[:states], self.behaviour_entropy is not None
+        beta = view.learned.beta.value if tuned else self.beta(progress)
+        metrics = {"beta": beta}
+        if tuned:
+            metrics["entropy_mu"] = tuning.entropy(view, obs, xi)
+        if self.weighs:
+            gain_key = jax.random.fold_in(key, 1)
+            metrics |= tuning.curiosity(view, obs, xi[:, 0], gain_key)
+        return self.objective(view, q.at(states), obs, xi, beta), metrics
 
     def objective(self, view: View, q: Value, obs: Array, xi: Array, beta: Array) -> Array:
         """The surrogate whose gradient is Eq. 3's, for K given ξ a state, [B, K, l]."""

@@ -1,5 +1,6 @@
 """Explorers made of explorers: one after another, or one drawn for each episode."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -14,11 +15,12 @@ from adac.core.validation import counts, tuples
 
 
 @dataclass(frozen=True)
-class _Composed(Explorer):
+class Composed(Explorer):
     """Of `main` is everything that concerns learning: its loss, its streams, its own numbers."""
 
+    @abstractmethod
     def _parts(self) -> Sequence[Explorer]:
-        raise NotImplementedError
+        """Who acts, the one that learns last."""
 
     @property
     def main(self) -> Explorer:
@@ -87,7 +89,7 @@ class _Composed(Explorer):
 
 @final
 @dataclass(frozen=True)
-class Then(_Composed):
+class Then(Composed):
     """`first` until environment step `after`, then `then`, wherever the episode is."""
 
     first: Explorer = needed("Who acts at first.")
@@ -116,7 +118,7 @@ class Then(_Composed):
 
 @final
 @dataclass(frozen=True)
-class Mixture(_Composed):
+class Mixture(Composed):
     """One of several, drawn with equal chances for each episode; the last one's loss is learned."""
 
     explorers: tuple[Explorer, ...] = needed("Who is drawn from.")
