@@ -15,10 +15,11 @@ import optax
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
-from adac.core.critics import Bootstrap, Critic, Scalar, Value
+from adac.core.critics import Bootstrap, Critic, Raised, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import part, setting
 from adac.core.intrinsic import Intrinsic
+from adac.core.nets import Net, begin, copied, descend, follow
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.validation import at_least, counts
@@ -59,24 +60,21 @@ class Agent:
         at_least(self, 0, "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")
+        if self.explorer.weighs and not (self.intrinsic and self.intrinsic.promises):
+            name = type(self.explorer).__name__
+            raise ValueError(f"{name} needs a model's bonus: set intrinsic to information-gain")
 
     @property
     def streams(self) -> int:
         """How many reward streams get critics: the task's, and the behaviour's if it differs."""
-        return 2 if self.explorer.disentangled and self.intrinsic is not None else 1
+        if not self.explorer.disentangled or self.intrinsic is None:
+            return 1
+        return 1 + (self.intrinsic.parts if self.explorer.each_bonus else 1)
 
     @property
     def behaviour(self) -> Explorer:
         """Who acts while learning: random actions until the warm-up is over, then the explorer."""
         return Then(Uniform(), self.explorer, self.warmup) if self.warmup else self.explorer
-
-
-class Net(NamedTuple):
-    """Online and target weights, and one optimiser state for each loss on them."""
-
-    params: Any
-    target: Any
-    opts: tuple[optax.OptState, ...]
 
 
 class AgentState(NamedTuple):
@@ -118,15 +116,16 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
     )
     explorer, sizes = agent.explorer, Sizes(obs_dim, action_dim, agent.networks.latent)
     shared = explorer.trained and not (explorer.separate or explorer.joins_the_base)
+    slow = copied(actor) if explorer.follows else ()
     return AgentState(
         actor=Net(
             actor,
-            _copy(actor) if agent.base.target_actor else (),
-            (_begin(actor), _begin(actor)) if shared else (_begin(actor),),
+            copied(actor) if agent.base.target_actor or explorer.follows else (),
+            (begin(actor), begin(actor)) if shared else (begin(actor),),
         ),
-        behaviour=Net(_copy(actor), (), (_begin(actor),)) if explorer.separate else (),
+        behaviour=Net(copied(actor), slow, (begin(actor),)) if explorer.separate else (),
         critic=Net(
-            critics, _copy(critics) if agent.critic.target_network else (), (_begin(critics),)
+            critics, copied(critics) if agent.critic.target_network else (), (begin(critics),)
         ),
         aux=agent.base.init_aux(),
         intrinsic=(
@@ -138,7 +137,7 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
     )  # fmt: skip
 
 
-EXPLORER = 3  # the explorer's key: beside the three that `init` has always split off
+EXPLORER, CRITIC = 3, 4  # their keys: beside those that have always been split off
 
 
 def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> Any:
@@ -150,16 +149,6 @@ def _adam(agent: Agent, learning_rate: float) -> optax.GradientTransformation:
     return optax.adam(learning_rate, b1=agent.base.adam_b1)
 
 
-def _begin(network: Any) -> optax.OptState:
-    """Adam's state, which is the same for every learning rate."""
-    return optax.adam(1.0).init(split_trained(network)[0])
-
-
-def _copy(tree: Any) -> Any:
-    """Buffers of their own, because the state is donated to `update`."""
-    return jax.tree.map(jnp.copy, tree)
-
-
 def behaviour_policy(agent: Agent, state: AgentState) -> Policy:
     """The behaviour policy μ, with what its explorer looks at when it acts."""
     explorer = agent.explorer
@@ -169,6 +158,7 @@ def behaviour_policy(agent: Agent, state: AgentState) -> Policy:
         state.critic.params if explorer.sees_values else (),
         state.intrinsic if explorer.sees_bonus else (),
         state.explorer,
+        behaviour_net(state).target if explorer.follows else (),
     )
 
 
@@ -236,6 +226,8 @@ def _improve_intrinsic(
     if agent.intrinsic is not None:
         if agent.intrinsic.fresh_bonus:
             batch = batch._replace(bonus=agent.intrinsic.bonus(state.intrinsic, *raw))
+        if agent.explorer.each_bonus:  # the memory keeps their sum
+            batch = batch._replace(bonus=agent.intrinsic.each(state.intrinsic, *raw))
         learned, metrics = agent.intrinsic.update(state.intrinsic, *raw, key)
         state = state._replace(intrinsic=learned)
         metrics = metrics | {"bonus": jnp.mean(batch.bonus)}
@@ -252,15 +244,17 @@ def _improve_critics(
     """Every critic of every stream towards its own reward, all bootstrapped through π (Eq. 5)."""
     bonus = None if agent.intrinsic is None else batch.bonus
     rewards = agent.explorer.streams(batch.reward, bonus, state.explorer)
-    raw = target_policy(agent, state).actor(batch.next_obs)
-    action, extra = agent.base.next_action(raw, state.aux, key)
-    steps = [
-        Bootstrap(
-            batch.obs, batch.action, reward, agent.base.discount * batch.continues,
-            batch.next_obs, action, extra,
-        )
-        for reward in rewards
-    ]  # fmt: skip
+    seen = view(agent, target_policy(agent, state))
+    outputs = agent.explorer.continuations(seen, batch.next_obs, len(rewards))
+    discount = agent.base.discount * batch.continues
+    steps = []
+    for reward, raw in zip(rewards, outputs, strict=True):
+        action, extra = agent.base.next_action(raw, state.aux, key)
+        if agent.explorer.raises:
+            extra += _term(agent, state, key)(batch.next_obs, action)
+        start = (batch.obs, batch.action, reward, discount)
+        end = (batch.next_obs, action, extra, jax.random.fold_in(key, CRITIC))
+        steps.append(Bootstrap(*start, *end))
     targets = state.critic.target if agent.critic.target_network else state.critic.params
 
     def loss(critics: Any) -> tuple[Array, Any]:
@@ -273,8 +267,15 @@ def _improve_critics(
 
     critic, (total, (q, members)) = descend(loss, _adam(agent, agent.base.critic_lr), state.critic)
     critic = critic._replace(params=_with_statistics(critic.params, members))
-    names = ("q", "q_behaviour")[: len(q)]
+    names = ("q", "q_behaviour", *(f"q_behaviour_{n}" for n in range(2, len(q))))[: len(q)]
     return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
+
+
+def _term(agent: Agent, state: AgentState, key: Array) -> Callable[[Array, Array], Array]:
+    """What an explorer that `raises` the value of an action adds to it, from (s, a)."""
+    seen = view(agent, behaviour_policy(agent, state))
+    key = jax.random.fold_in(key, EXPLORER)
+    return lambda obs, action: agent.explorer.raised(seen, obs, action, key)
 
 
 def _with_statistics(trained: Any, passed: Any) -> Any:
@@ -323,6 +324,8 @@ def _improve_target_policy(
 ) -> tuple[AgentState, Metrics]:
     """π by the base's own objective on the task critic, stream 0 (Eq. 1)."""
     qs = _task_values(agent, state, batch.obs)
+    if agent.explorer.raises:
+        qs = [Raised(q, _term(agent, state, key), batch.obs) for q in qs]
 
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)
@@ -341,9 +344,12 @@ def _improve_behaviour_policy(
     With co-training the same weights move, under a second optimiser (Appendix B).
     """
     explorer = agent.explorer
+    policy = behaviour_policy(agent, state)
     if not explorer.trained:
-        return state, {}
-    q, policy = _behaviour_value(agent, state, batch.obs), behaviour_policy(agent, state)
+        metrics = explorer.measure(view(agent, policy), batch.obs, key)
+        learned = explorer.improve_learned(state.explorer, metrics)
+        return state._replace(explorer=learned), metrics
+    q = _behaviour_value(agent, state, batch.obs)
 
     def loss(actor: Actor) -> tuple[Array, Metrics]:
         seen = view(agent, policy._replace(actor=actor))
@@ -358,29 +364,9 @@ def _improve_behaviour_policy(
 
 
 def _move_targets(agent: Agent, state: AgentState) -> AgentState:
-    tau = agent.base.tau
-
-    def move(net: Net) -> Net:
-        step = jax.tree.map(lambda t, p: t + tau * (p - t), net.target, net.params)
-        return net._replace(target=step)
-
-    actor = move(state.actor) if agent.base.target_actor else state.actor
-    critic = move(state.critic) if agent.critic.target_network else state.critic
-    return state._replace(actor=actor, critic=critic)
-
-
-def descend(
-    loss: Callable[[Any], tuple[Array, Any]],
-    optimiser: optax.GradientTransformation,
-    net: Net,
-    opt: int = 0,
-) -> tuple[Net, tuple[Array, Any]]:
-    """One step on the trained part of `net.params`, with the optimiser state number `opt`."""
-    trained, still = split_trained(net.params)
-    (value, extra), gradient = jax.value_and_grad(
-        lambda moving: loss(eqx.combine(moving, still)), has_aux=True
-    )(trained)
-    opts = list(net.opts)
-    step, opts[opt] = optimiser.update(gradient, opts[opt])
-    params = eqx.combine(optax.apply_updates(trained, step), still)
-    return net._replace(params=params, opts=tuple(opts)), (value, extra)
+    tau, behaviour = agent.base.tau, state.behaviour
+    return state._replace(
+        actor=follow(state.actor, tau),
+        behaviour=follow(behaviour, tau) if isinstance(behaviour, Net) else (),
+        critic=follow(state.critic, tau),
+    )

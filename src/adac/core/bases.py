@@ -47,6 +47,10 @@ class Base(ABC):
         """π(s), the target policy's action."""
         return jnp.tanh(self.location(raw))
 
+    def deviation(self, raw: Array) -> Array | None:
+        """The standard deviation before the squash of a Gaussian policy; None of any other."""
+        return None
+
     @abstractmethod
     def sample(self, raw: Array, key: Array) -> Array:
         """An action of the base's own policy."""
@@ -152,6 +156,9 @@ class SAC(Base):
 
     def location(self, raw: Array) -> Array:
         return jnp.split(raw, 2, axis=-1)[0]
+
+    def deviation(self, raw: Array) -> Array:
+        return jnp.exp(jnp.clip(jnp.split(raw, 2, axis=-1)[1], *LOG_STD_RANGE))
 
     def sample(self, raw: Array, key: Array) -> Array:
         return self._sample(raw, key)[0]

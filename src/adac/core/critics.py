@@ -6,7 +6,7 @@ a value, what they are trained towards, and the loss. `Scalar` is the textbook's
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, final
 
@@ -43,6 +43,7 @@ class Bootstrap(NamedTuple):
     next_obs: Array  # [B, o]
     next_action: Array  # [B, d]
     extra: Array | float  # [B], added to the value of next_action: SAC's entropy
+    key: Array | None = None  # for critics that draw actions of their own
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,25 @@ class NetworkValue(NamedTuple):
         return jnp.concatenate([of(*part) for part in parts])
 
 
+class Raised(NamedTuple):
+    """A value with a term on top: Q(s, a) + term(s, a)."""
+
+    value: Value
+    term: Callable[[Array, Array], Array]
+    obs: Array
+
+    def __call__(self, action: Array) -> Array:
+        return self.value(action) + self.term(self.obs, action)
+
+    def at(self, states: int) -> "Raised":
+        return Raised(self.value.at(states), self.term, self.obs[:states])
+
+    def gradient(self, action: Array) -> Array:
+        term = jax.vmap(self.term, in_axes=(None, 1))
+        slope: Array = jax.grad(lambda a: jnp.sum(term(self.obs, a)))(action)
+        return self.value.gradient(action) + slope
+
+
 def lowest(values: Sequence[Array]) -> Array:
     found = values[0]
     for value in values[1:]:
@@ -147,7 +167,6 @@ def lowest(values: Sequence[Array]) -> Array:
     return found
 
 
-@final
 @dataclass(frozen=True)
 class Scalar(Critic):
     """One number, the lowest of the members in the target, squared error (TD3, SAC, DDPG)."""

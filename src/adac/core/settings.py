@@ -14,12 +14,14 @@ from adac.core.bases import Base
 from adac.core.critics import Critic
 from adac.core.explorers import Explorer
 from adac.core.fields import sentence
-from adac.core.intrinsic import Intrinsic
+from adac.core.intrinsic import InformationGain, Intrinsic, Sum
 from adac.core.networks import Networks
+from adac.core.soft_value import SoftValue
 from adac.core.validation import whole
 from adac.errors import UserError
 
 LATENT = 16  # dimensions of ξ where an explorer that needs them is chosen by name
+OWN = (SoftValue,)  # a class that no other module needs is found because it is imported
 _ROOTS: dict[str, type[Any]] = {
     "base": Base, "explorer": Explorer, "intrinsic": Intrinsic, "networks": Networks,
     "critic": Critic,
@@ -43,9 +45,14 @@ def _concrete(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def named(part: str, name: str) -> Any:
-    """A part by its name as one types it: `GaussianNoise`, `gaussian-noise`, or an alias."""
+    """A part by its name as one types it: `GaussianNoise`, `gaussian-noise`, or an alias.
+
+    Bonuses add up: `counts+rnd`.
+    """
     if part == "intrinsic" and name.lower() in ("none", ""):
         return None
+    if part == "intrinsic" and "+" in name:
+        return Sum(bonuses=tuple(named(part, one) for one in name.split("+")))
     plain: dict[str, type[Any]] = {}
     for kind in kinds(part).values():
         plain |= {_letters(word): kind for word in (kind.__name__, *getattr(kind, "aliases", ()))}
@@ -56,6 +63,8 @@ def named(part: str, name: str) -> Any:
         return plain[_letters(name)]()
     except TypeError:
         raise UserError(f"the {part} '{name}' needs settings: build it in Python") from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _letters(name: str) -> str:
@@ -216,8 +225,12 @@ def _with_part(agent: Agent, name: str, value: Any) -> Agent:
     networks = agent.networks
     if isinstance(part, Explorer) and part.uses_latent and not networks.latent:
         networks = dataclasses.replace(networks, latent=LATENT)
+    intrinsic = agent.intrinsic
+    if isinstance(part, Explorer) and part.weighs and intrinsic is None:
+        intrinsic = InformationGain()
     try:
-        return dataclasses.replace(agent, **{"networks": networks, name: part})
+        changed = {"networks": networks, "intrinsic": intrinsic, name: part}
+        return dataclasses.replace(agent, **changed)
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -290,7 +303,8 @@ def _article(kind: type) -> str:
 LATER: dict[str, Any] = {
     "base.bound_penalty": 0.0, "base.adam_b1": 0.9, "explorer.score_floor": 0.0,
     "explorer.other_particles": False, "critic": {"kind": "Scalar", "batch_renorm": False},
-    "n_steps": 1, "learn_after": None,
+    "n_steps": 1, "learn_after": None, "explorer.latent_colour": None, "explorer.latent_repeat": 0,
+    "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
 }  # fmt: skip
 
 

@@ -7,6 +7,8 @@ Particles x [..., K, d] are moved along
 where the first term pulls towards high density and the second pushes the particles apart.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -85,6 +87,20 @@ def direction(
     attraction = kernel @ score
     repulsion = (x * jnp.sum(kernel, axis=-1, keepdims=True) - kernel @ x) / width**2
     return (attraction + beta * repulsion) / count
+
+
+def entropy(x: Array, *, floor: float = 1e-6) -> Array:
+    """Of the density that the particles are drawn from, in nats, [..., K, d] → [...].
+
+    Kozachenko and Leonenko's estimate from each particle's distance r to its nearest neighbour:
+    ψ(K) − ψ(1) + log V_d + d · mean log r, where V_d is the unit ball's volume.
+    """
+    count, dims = x.shape[-2:]
+    far = jnp.where(jnp.eye(count, dtype=bool), jnp.inf, squared_distances(x))
+    nearest = jnp.sqrt(jnp.maximum(jnp.min(far, axis=-1), floor**2))
+    harmonic = sum(1.0 / k for k in range(1, count))  # ψ(K) − ψ(1)
+    ball = 0.5 * dims * math.log(math.pi) - math.lgamma(0.5 * dims + 1.0)
+    return harmonic + ball + dims * jnp.mean(jnp.log(nearest), axis=-1)
 
 
 def log_det_score(u: Array) -> Array:

@@ -124,6 +124,13 @@ def above(owner: Any, low: float, *names: str) -> None:
             raise ValueError(f"{name} must be above {low:g}, not {value:g}")
 
 
+def below(owner: Any, high: float, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if not -math.inf < value < high:
+            raise ValueError(f"{name} must be below {high:g}, not {value:g}")
+
+
 def sizes(owner: Any, *names: str) -> None:
     """Layers: any number of them, each of at least one unit."""
     typed(owner)

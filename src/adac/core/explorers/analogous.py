@@ -9,13 +9,18 @@ from jax import Array
 
 from adac.core import svgd
 from adac.core.critics import Value
+from adac.core.explorers import tuning
+from adac.core.explorers.coloured import Coloured
 from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
+from adac.core.explorers.processes import Correlated, Process
+from adac.core.explorers.repeated import Repeated
 from adac.core.fields import setting
-from adac.core.validation import at_least, counts, one_of, tuples
+from adac.core.validation import at_least, below, between, counts, one_of, tuples
 
 Space = Literal["pre-squash", "action"]
 Bandwidth = Literal["median", "paper"]
 Optimisers = Literal["one", "two"]
+Weight = Literal["fixed", "learned"]
 # K and β (Appendix E), and ξ drawn anew at every step (Section 4.1).
 PAPER_NUMBERS: Final[dict[str, Any]] = {
     "particles": 32, "beta_start": 2.0, "beta_end": 1.0, "latent_correlation": 0.0,
@@ -56,6 +61,18 @@ class Analogous(Explorer):
         (0.0, 0.95),
         "ρ of ξ_t = ρ ξ_{t−1} + √(1−ρ²) ε_t; of several, each episode draws one; 0 is the paper's.",
     )
+    latent_colour: float | None = setting(
+        None, "Exponent of ξ's spectrum instead of ρ: 0 white, 1 pink, 2 red; none: ρ."
+    )
+    latent_repeat: int = setting(
+        0, "Hold ξ for k steps, P(k) ∝ k^−2 up to this, instead of ρ; 0: ρ."
+    )
+    behaviour_entropy: float | None = setting(
+        None, "Entropy of μ per action dimension, in nats, that β is tuned to; none: β is annealed."
+    )
+    bonus_weight: Weight = setting(
+        "fixed", "The bonus as it is, or learned: times a λ that tunes itself (MaxInfoRL)."
+    )
     action_noise: float | None = setting(
         0.1, "Standard deviation added to the action; none: the paper's d/K."
     )
@@ -74,6 +91,14 @@ class Analogous(Explorer):
         return self.optimisers == "one" and self.co_training
 
     @property
+    def weighs(self) -> bool:
+        return self.bonus_weight == "learned"
+
+    @property
+    def follows(self) -> bool:
+        return self.weighs
+
+    @property
     def learning_rate(self) -> float:
         return self.behaviour_lr
 
@@ -90,15 +115,34 @@ class Analogous(Explorer):
         one_of(self, "space", get_args(Space))
         one_of(self, "bandwidth", get_args(Bandwidth))
         one_of(self, "optimisers", get_args(Optimisers))
+        one_of(self, "bonus_weight", get_args(Weight))
+        object.__setattr__(self, "sees_bonus", self.weighs)
+        if self.behaviour_entropy is not None:
+            below(self, tuning.MOST, "behaviour_entropy")
+            counts(self, 2, "particles")
         if self.action_noise is not None:
             at_least(self, 0.0, "action_noise")
         if not self._correlations or not all(0.0 <= rho < 1.0 for rho in self._correlations):
             raise ValueError("latent_correlation must be at least 0 and below 1, one or several")
+        counts(self, 0, "latent_repeat")
+        if self.latent_colour is not None:
+            between(self, 0.0, 2.0, "latent_colour")
+            if self.latent_repeat:
+                raise ValueError("set latent_colour or latent_repeat, not both")
 
     @property
     def _correlations(self) -> tuple[float, ...]:
         rho = self.latent_correlation
         return rho if isinstance(rho, tuple) else (rho,)
+
+    @property
+    def latent_process(self) -> Process:
+        """How ξ goes on from step to step; its marginal is N(0, I) in each case."""
+        if self.latent_repeat:
+            return Repeated(self.latent_repeat)
+        if self.latent_colour is not None:
+            return Coloured(self.latent_colour)
+        return Correlated(self._correlations)
 
     @staticmethod
     def paper(**settings: Any) -> "Analogous":
@@ -121,36 +165,29 @@ class Analogous(Explorer):
 
     def streams(self, reward: Array, bonus: Array | None, learned: Any) -> Streams:
         """r for the task critic, r + r_in for the behaviour critic (Eq. 5)."""
-        return (reward,) if bonus is None else (reward, reward + bonus)
+        if bonus is None:
+            return (reward,)
+        return reward, reward + (learned.weight.value * bonus if self.weighs else bonus)
+
+    def init_learned(self, sizes: Sizes, key: Array) -> Any:
+        tuned = self.behaviour_entropy is not None
+        return tuning.nothing_tuned(tuned, self.weighs, self.beta_start)
+
+    def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
+        return tuning.improve(learned, metrics, self.behaviour_entropy)
 
     def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
-        """ξ, and the episode's ρ in a last column."""
-        return jnp.zeros((num_envs, sizes.latent + 1)) if any(self._correlations) else ()
+        return self.latent_process.init(num_envs, sizes.latent)
 
     def act(
         self, view: View, obs: Array, memory: Any, first: Array, key: Array
     ) -> tuple[Array, Any]:
         """Section 4.1's three steps: draw ξ, evaluate f(s, ξ), draw from the kernel around it."""
         latent_key, noise_key = jax.random.split(key)
-        xi, memory = self._latent(view.latent, obs.shape[0], memory, first, latent_key)
+        xi, memory = self.latent_process.step(memory, view.latent, first, latent_key)
         action = view.action(obs, xi)
         noise = self._noise(action.shape[-1]) * jax.random.normal(noise_key, action.shape)
         return clip(action + noise), memory
-
-    def _latent(
-        self, latent: int, count: int, memory: Any, first: Array, key: Array
-    ) -> tuple[Array, Any]:
-        """ξ has the marginal N(0, I) at every step, whatever its correlation in time."""
-        fresh = jax.random.normal(key, (count, latent))
-        if not any(self._correlations):
-            return fresh, memory
-        drawn = jax.random.choice(
-            jax.random.fold_in(key, 1), jnp.array(self._correlations), (count, 1)
-        )
-        rho = jnp.where(first[:, None], drawn, memory[:, -1:])
-        moved = rho * memory[:, :-1] + jnp.sqrt(1.0 - rho**2) * fresh
-        xi = jnp.where(first[:, None], fresh, moved)
-        return xi, jnp.concatenate([xi, rho], axis=1)
 
     def _noise(self, action_dim: int) -> float:
         if self.action_noise is None:
@@ -166,8 +203,15 @@ class Analogous(Explorer):
         """−J_μ: the amortised SVGD step on the behaviour critic (Eq. 3, Algorithm 3 line 25)."""
         states = min(self.behaviour_states or obs.shape[0], obs.shape[0])
         xi = jax.random.normal(key, (states, self.particles, view.latent))
-        beta = self.beta(progress)
-        return self.objective(view, q.at(states), obs[:states], xi, beta), {"beta": beta}
+        obs, tuned = obs[:states], self.behaviour_entropy is not None
+        beta = view.learned.beta.value if tuned else self.beta(progress)
+        metrics = {"beta": beta}
+        if tuned:
+            metrics["entropy_mu"] = tuning.entropy(view, obs, xi)
+        if self.weighs:
+            gain_key = jax.random.fold_in(key, 1)
+            metrics |= tuning.curiosity(view, obs, xi[:, 0], gain_key)
+        return self.objective(view, q.at(states), obs, xi, beta), metrics
 
     def objective(self, view: View, q: Value, obs: Array, xi: Array, beta: Array) -> Array:
         """The surrogate whose gradient is Eq. 3's, for K given ξ a state, [B, K, l]."""

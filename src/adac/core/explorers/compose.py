@@ -1,5 +1,6 @@
 """Explorers made of explorers: one after another, or one drawn for each episode."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -8,17 +9,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core.explorers.interface import Explorer, Sizes, Transition, View
+from adac.core.explorers.interface import Explorer, Sizes, Streams, Transition, View
 from adac.core.fields import needed, setting
 from adac.core.validation import counts, tuples
 
 
 @dataclass(frozen=True)
-class _Composed(Explorer):
+class Composed(Explorer):
     """Of `main` is everything that concerns learning: its loss, its streams, its own numbers."""
 
+    @abstractmethod
     def _parts(self) -> Sequence[Explorer]:
-        raise NotImplementedError
+        """Who acts, the one that learns last."""
 
     @property
     def main(self) -> Explorer:
@@ -28,7 +30,11 @@ class _Composed(Explorer):
         for part in self._parts():
             if not isinstance(part, Explorer):
                 raise ValueError(f"{type(self).__name__} is made of explorers, not of {part!r}")
-        for name in ("disentangled", "trained"):
+        for part in self._parts()[:-1]:
+            if part.adapts:
+                name = type(part).__name__
+                raise ValueError(f"{name} learns numbers of its own: name it as the last explorer")
+        for name in ("disentangled", "trained", "each_bonus", "adapts", "raises"):
             object.__setattr__(self, name, getattr(self.main, name))
         for name in ("uses_latent", "sees_values", "sees_bonus", "observes"):
             object.__setattr__(self, name, any(getattr(part, name) for part in self._parts()))
@@ -42,10 +48,18 @@ class _Composed(Explorer):
         return self.main.joins_the_base
 
     @property
+    def weighs(self) -> bool:
+        return self.main.weighs
+
+    @property
+    def follows(self) -> bool:
+        return self.main.follows
+
+    @property
     def learning_rate(self) -> float:
         return self.main.learning_rate
 
-    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> tuple[Array, ...]:
+    def streams(self, reward: Array, bonus: Array | None, learned: Any) -> Streams:
         return self.main.streams(reward, bonus, learned)
 
     def init_learned(self, sizes: Sizes, key: Array) -> Any:
@@ -54,11 +68,20 @@ class _Composed(Explorer):
     def loss(self, view: View, q: Any, obs: Array, progress: Array, key: Array) -> Any:
         return self.main.loss(view, q, obs, progress, key)
 
+    def measure(self, view: View, obs: Array, key: Array) -> dict[str, Array]:
+        return self.main.measure(view, obs, key)
+
     def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
         return self.main.improve_learned(learned, metrics)
 
     def score_scale(self, gradient: Array) -> Array:
         return self.main.score_scale(gradient)
+
+    def raised(self, view: View, obs: Array, action: Array, key: Array) -> Array:
+        return self.main.raised(view, obs, action, key)
+
+    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
+        return self.main.continuations(view, next_obs, streams)
 
     def without_noise(self) -> Explorer:
         return self.main.without_noise()
@@ -66,7 +89,7 @@ class _Composed(Explorer):
 
 @final
 @dataclass(frozen=True)
-class Then(_Composed):
+class Then(Composed):
     """`first` until environment step `after`, then `then`, wherever the episode is."""
 
     first: Explorer = needed("Who acts at first.")
@@ -95,7 +118,7 @@ class Then(_Composed):
 
 @final
 @dataclass(frozen=True)
-class Mixture(_Composed):
+class Mixture(Composed):
     """One of several, drawn with equal chances for each episode; the last one's loss is learned."""
 
     explorers: tuple[Explorer, ...] = needed("Who is drawn from.")

@@ -12,6 +12,7 @@ from adac.core.bases import Base
 from adac.core.critics import Critic, Value
 from adac.core.intrinsic.interface import Intrinsic
 from adac.core.networks import Actor
+from adac.core.normalise import Statistics, restore
 
 Streams = tuple[Array, ...]  # one reward [B] per stream: the task's first, the behaviour's last
 
@@ -30,6 +31,7 @@ class Policy(NamedTuple):
     critics: Any = ()  # params[stream][member], where the explorer looks at values
     intrinsic: Any = ()  # where it looks at the bonus
     learned: Any = ()  # the explorer's own numbers
+    slow: Any = ()  # the network's slowly following copy, where the explorer compares the two
 
 
 class Transition(NamedTuple):
@@ -80,6 +82,18 @@ class View(NamedTuple):
         """The base's own policy."""
         return self.base.sample(self.policy.actor(obs), key)
 
+    def disturbed(self, obs: Array, x: Array, noise: float) -> Array:
+        """π under noise x of unit variance, of the base's own width where that has one."""
+        raw = self.policy.actor(obs)
+        std = self.base.deviation(raw)
+        if std is None:
+            return clip(self.base.greedy(raw) + noise * x)
+        return jnp.tanh(self.base.location(raw) + std * x)
+
+    def output(self, obs: Array, xi: Array | None = None) -> Array:
+        """The policy network's raw output, which the base interprets."""
+        return self.policy.actor(obs, xi)
+
     def features(self, obs: Array) -> Array:
         """The policy network's last hidden layer."""
         return self.policy.actor.features(self.policy.actor.embed(obs))
@@ -93,6 +107,21 @@ class View(NamedTuple):
         assert self.intrinsic is not None
         return self.intrinsic.bonus(self.policy.intrinsic, obs, action, next_obs)
 
+    def promise(self, obs: Array, action: Array, key: Array) -> Array:
+        """The novelty that actions promise before they are taken, for those that `weigh` it."""
+        assert self.intrinsic is not None
+        return self.intrinsic.promise(self.policy.intrinsic, self.as_seen(obs), action, key)
+
+    def as_seen(self, obs: Array) -> Array:
+        """Observations as the task gave them."""
+        statistics = self.policy.statistics
+        return restore(statistics, obs) if isinstance(statistics, Statistics) else obs
+
+    @property
+    def slowly(self) -> "View":
+        """The same view of the slowly following copy, for explorers that say `follows`."""
+        return self._replace(policy=self.policy._replace(actor=self.policy.slow))
+
 
 @dataclass(frozen=True)
 class Explorer(ABC):
@@ -100,7 +129,7 @@ class Explorer(ABC):
 
     Laws, which the tests check of every explorer: actions are in [-1, 1]; `act` is a function of
     its arguments alone; where `first` is true, what was remembered of the episode before has no
-    influence.
+    influence, but on those that say `observes`: they learn from episodes.
     """
 
     disentangled: ClassVar[bool] = False  # a bonus gets a critic of its own
@@ -109,6 +138,19 @@ class Explorer(ABC):
     sees_values: ClassVar[bool] = False  # reads critics when it acts
     sees_bonus: ClassVar[bool] = False  # reads the bonus when it acts
     observes: ClassVar[bool] = False  # wants to be told what a step brought
+    each_bonus: ClassVar[bool] = False  # every bonus of a `Sum` gets a critic of its own
+    adapts: ClassVar[bool] = False  # reads learned numbers of its own when it acts
+    raises: ClassVar[bool] = False  # adds a term to the task's value of an action
+
+    @property
+    def weighs(self) -> bool:
+        """Needs a bonus that an action promises before it is taken."""
+        return False
+
+    @property
+    def follows(self) -> bool:
+        """Needs a slowly following copy of μ's network."""
+        return False
 
     @abstractmethod
     def act(
@@ -165,9 +207,21 @@ class Explorer(ABC):
         """Of the optimiser that descends `loss`."""
         return 0.0
 
+    def measure(self, view: View, obs: Array, key: Array) -> dict[str, Array]:
+        """What `improve_learned` learns from, and the log shows, where there is no `loss`."""
+        return {}
+
     def improve_learned(self, learned: Any, metrics: dict[str, Array]) -> Any:
-        """The explorer's own numbers after an improvement, from what `loss` reported."""
+        """The explorer's own numbers after an improvement, from what `loss` or `measure` said."""
         return learned
+
+    def raised(self, view: View, obs: Array, action: Array, key: Array) -> Array:
+        """What an action's value gets on top, [B], from an explorer that `raises` it."""
+        raise TypeError(f"{type(self).__name__} raises no value")
+
+    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
+        """Raw outputs at s' of the policy that each stream's target goes on with: π's (Eq. 5)."""
+        return (view.output(next_obs),) * streams
 
 
 def clip(action: Array) -> Array:

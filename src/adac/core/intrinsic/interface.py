@@ -6,7 +6,7 @@ An intrinsic reward is frozen settings plus pure functions over a state of its o
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -23,6 +23,13 @@ class Intrinsic(ABC):
     fresh_bonus: bool = setting(
         False, "Recompute the bonus for each minibatch instead of storing it."
     )
+
+    promises: ClassVar[bool] = False  # knows the novelty of an action before it is taken
+
+    @property
+    def parts(self) -> int:
+        """How many bonuses it is made of."""
+        return 1
 
     @abstractmethod
     def init(self, obs_dim: int, action_dim: int, key: Array) -> Any:
@@ -45,6 +52,14 @@ class Intrinsic(ABC):
     def predict(self, state: Any, obs: Array, action: Array, key: Array) -> Array | None:
         """Next observations as this reward's own model expects them, [B, o]; None without one."""
         return None
+
+    def promise(self, state: Any, obs: Array, action: Array, key: Array) -> Array:
+        """The novelty that actions promise, [B], in any unit, of a reward that `promises` it."""
+        raise TypeError(f"{type(self).__name__} does not know an action's novelty beforehand")
+
+    def each(self, state: Any, obs: Array, action: Array, next_obs: Array) -> Array:
+        """The bonuses that it is made of, [parts, B]."""
+        return self.bonus(state, obs, action, next_obs)[None]
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,13 @@ class Novelty(Intrinsic):
     def _bonus(self, state: Any, novelty: Array) -> Array:
         relative = scale.relative(novelty, state.scale, self.bonus_clip)
         return jnp.where(state.scale.seen >= self.bonus_after, self.eta * relative, 0.0)
+
+    def promise(self, state: Any, obs: Array, action: Array, key: Array) -> Array:
+        """The novelty of where the reward's own model expects the action to lead."""
+        expected = self.predict(state, obs, action, key)
+        if expected is None:
+            return super().promise(state, obs, action, key)
+        return self.novelty(state, obs, action, expected)
 
     def collect(self, state: Any, obs: Array, action: Array, next_obs: Array) -> tuple[Any, Array]:
         novelty = self.novelty(state, obs, action, next_obs)

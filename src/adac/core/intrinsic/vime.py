@@ -5,7 +5,7 @@ the normalised observation and action.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +47,8 @@ class Vime(Novelty):
     likelihood_std: float = setting(
         5.0, "Of the normalised next observation around the prediction."
     )
+
+    promises: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
