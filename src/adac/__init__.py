@@ -9,9 +9,10 @@ learner.save("runs/hopper")
 """
 
 from adac import envs as _envs
+from adac.core import explorers, intrinsic
 from adac.core.agent import Agent, AgentState, Batch, act, greedy, init, init_memory, update
-from adac.core.bases import SAC, Deterministic
-from adac.core.critics import Critic, Scalar
+from adac.core.bases import SAC, Base, Deterministic
+from adac.core.critics import Critic, Quantiles, Scalar
 from adac.core.explorers import (
     Analogous,
     Explorer,
@@ -22,7 +23,8 @@ from adac.core.explorers import (
     Then,
     Uniform,
 )
-from adac.core.intrinsic import Rnd, Vime
+from adac.core.fields import setting
+from adac.core.intrinsic import Intrinsic, Rnd, Vime
 from adac.core.networks import Networks
 from adac.core.presets import make as make_agent
 from adac.errors import AdacError, RunError, UserError
@@ -38,16 +40,19 @@ __all__ = [
     "Agent",
     "AgentState",
     "Analogous",
+    "Base",
     "Batch",
     "Critic",
     "Deterministic",
     "Explorer",
     "GaussianNoise",
+    "Intrinsic",
     "Learner",
     "Mixture",
     "Networks",
     "OrnsteinUhlenbeck",
     "OwnPolicy",
+    "Quantiles",
     "Rnd",
     "RunError",
     "Scalar",
@@ -56,9 +61,12 @@ __all__ = [
     "UserError",
     "Vime",
     "act",
+    "explorers",
     "greedy",
     "init",
     "init_memory",
+    "intrinsic",
     "make_agent",
+    "setting",
     "update",
 ]
