@@ -81,7 +81,7 @@ def test_training_goes_on_and_is_continued_to_the_bit(tmp_path: Path) -> None:
         ({"terminated": np.zeros((5, 1), bool)}, r"terminated .*\(5,\), not \(5, 1\)"),
         ({"truncated": np.zeros(6, bool)}, r"truncated .*\(5,\), not \(6,\)"),
         ({"reward": np.array([0.0, 1.0, np.nan, 0.0, 0.0])}, "reward must be finite"),
-        ({"obs": np.full((5, 3), np.inf)}, "obs must be finite"),
+        ({"obs": np.full((5, 3), np.inf)}, "observation must be finite"),
         ({"action": np.full((5, 1), 2.1)}, r"action .*task's units.*\[-2"),
     ],
 )

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from adac.cli.main import main
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
 from adac.training.learner import Learner
+from commands import wait_for_step
 from hostile import held_elsewhere
 
 TINY = {
@@ -109,17 +109,6 @@ TRAIN = [
 def rows(path: Path, *without: str) -> list[dict[str, str]]:
     with open(path, newline="") as file:
         return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
-
-
-def wait_for_step(folder: Path, step: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        names = sorted(path.name for path in (folder / "checkpoint").glob("step-*.json"))
-        if names and int(names[-1][5:17]) >= step:
-            return
-        assert process.poll() is None, "the run ended before it could be interrupted"
-        time.sleep(0.005)
-    raise AssertionError("no checkpoint in two minutes")
 
 
 def test_a_killed_process_resumes_to_the_same_bits(tmp_path: Path) -> None:

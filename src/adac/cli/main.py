@@ -1,6 +1,5 @@
 """The `adac` command."""
 
-import importlib
 import io
 import json
 import os
@@ -9,17 +8,16 @@ import sys
 import traceback
 import warnings
 from dataclasses import fields
-from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
 from adac.cli import experiments as commands
+from adac.cli import listing
 from adac.cli import reports as report_commands
+from adac.cli.options import Modules, import_modules, parse_settings
 from adac.cli.stop import Stop
 from adac.errors import AdacError, RunError, UserError
 
@@ -34,6 +32,7 @@ reproduce = typer.Typer(help="Repeat what the paper reports.", no_args_is_help=T
 app.add_typer(reproduce, name="reproduce")
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
+listing.register(app)
 
 
 @app.callback()
@@ -47,12 +46,6 @@ def options(
 
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
-Module = Annotated[
-    str | None,
-    typer.Option(
-        "--import", metavar="MODULE", help="That registers the task; a folder's word is not enough."
-    ),
-]
 Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
@@ -82,6 +75,7 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE ...", help="Override settings of the agent."),
     ] = None,
+    modules: Modules = None,
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
     action_repeat: Annotated[
         int, typer.Option(help="Steps that each action is taken; all of them count.")
@@ -111,6 +105,7 @@ def train(
         raise UserError(f"steps must be at least 1, not {steps}")
     schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
     overrides = parse_settings(set_ or [])
+    import_modules(modules)
     if out is not None:
         _require_free(out)
     learner = Learner(
@@ -131,7 +126,7 @@ def train(
 @app.command()
 def resume(
     folder: RunFolder,
-    module: Module = None,
+    modules: Modules = None,
     steps: Annotated[
         int | None,
         typer.Option(help="Environment steps in total.", show_default="what the run was to take"),
@@ -150,7 +145,7 @@ def resume(
     if planned is None:
         raise UserError(f"{folder} does not say how long to train: give --steps")
     total = int(planned)
-    _import(module)
+    import_modules(modules)
     with locked(folder, patience=0.0):
         learner = Learner.load(folder)
         schedule = Schedule(
@@ -232,29 +227,10 @@ def _fresh_folder(env: str, agent: str, seed: int) -> Path:
     return folder
 
 
-def _import(module: str | None) -> None:
-    if module is None:
-        return
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(f"--import {module} failed: {error}") from None
-
-
-def parse_settings(items: list[str]) -> dict[str, str]:
-    pairs = {}
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise UserError(f"--set wants NAME=VALUE, not '{item}'")
-        pairs[name.strip().replace("-", "_")] = value.strip()
-    return pairs
-
-
 @app.command("eval")
 def evaluate(
     folder: RunFolder,
-    module: Module = None,
+    modules: Modules = None,
     episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
     seed: Annotated[
         int | None, typer.Option(help="Of the episodes.", show_default="the run's")
@@ -269,7 +245,7 @@ def evaluate(
     from adac.training.evaluation import evaluate as run_episodes
     from adac.training.learner import Learner
 
-    _import(module)
+    import_modules(modules)
     learner = Learner.load(folder, with_replay=False)
     env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
     film = Video(video, env) if video else None
@@ -298,39 +274,6 @@ def evaluate(
     )
     if video:
         print(f"film: {video}")
-
-
-class Listing(StrEnum):
-    agents = "agents"
-    envs = "envs"
-
-
-@app.command("list")
-def list_(
-    what: Annotated[Listing, typer.Argument(help="What to list.")],
-) -> None:
-    """List the named agents, or the tasks of the paper."""
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(_agents_table() if what is Listing.agents else _envs_table())
-
-
-def _agents_table() -> Table:
-    from adac.core.presets import AGENTS, DEFAULT
-
-    table = Table("agent", "what it is", box=None, pad_edge=False)
-    for name, (text, _) in AGENTS.items():
-        table.add_row(f"[bold]{name}[/]" if name == DEFAULT else name, text)
-    return table
-
-
-def _envs_table() -> Table:
-    from adac import envs
-
-    task = Column("task", no_wrap=True)  # to be copied, however narrow the terminal
-    table = Table(task, "group", "observations", "actions", "extra", box=None, pad_edge=False)
-    for one in (*envs.SUITE, *envs.EXTRAS):
-        table.add_row(one.id, one.group, str(one.obs_dim), str(one.action_dim), one.extra)
-    return table
 
 
 @reproduce.command()

@@ -37,6 +37,16 @@ def kinds(part: str) -> dict[str, type[Any]]:
     return {kind.__name__: kind for kind in found}
 
 
+def hidden() -> list[type[Any]]:
+    """Classes of one's own that no name leads to, because adac has one of that name."""
+    return [
+        kind
+        for part, root in _ROOTS.items()
+        for kind in _concrete(root)
+        if kinds(part)[kind.__name__] is not kind and not kind.__module__.startswith("adac.")
+    ]
+
+
 def _concrete(kind: type[Any]) -> Iterator[type[Any]]:
     if not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
         yield kind
@@ -165,6 +175,15 @@ def describe(agent: Agent) -> list[Setting]:
         elif f.name not in PARTS:
             found.append(Setting("", "Agent", f.name, value, sentence(f)))
     return found
+
+
+def typed(value: Any) -> str:
+    """A value as `--set` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(typed, value))
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # What others call them: Stable-Baselines3, CleanRL and most papers.

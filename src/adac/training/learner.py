@@ -188,7 +188,7 @@ class Learner:
         following = batch("next_obs", next_obs, task.observation_space)
         count = len(rows)
         self.loop.add(
-            numbers("obs", rows, rows.shape),
+            rows,
             actions(action, count, task.scaling),
             numbers("reward", reward, (count,)),
             numbers("next_obs", following, rows.shape),
