@@ -200,9 +200,14 @@ def test_a_forged_manifest_is_passed_over_for_the_previous_one(tmp_path: Path, h
     assert "step-000000000002.json is damaged" in contents.warnings[0]
 
 
-def test_a_nesting_bomb_does_not_stop_the_fallback(tmp_path: Path) -> None:
+def save_two(folder: Path) -> None:
+    store = Store(folder)
     for step in (1, 2):
-        Store(tmp_path).save(step, state(step), {}, None)
+        store.save(step, state(step), {}, None)
+
+
+def test_a_nesting_bomb_does_not_stop_the_fallback(tmp_path: Path) -> None:
+    save_two(tmp_path)
     (tmp_path / "step-000000000002.json").write_text('{"body": ' + "[" * 100_000)
     assert Store(tmp_path).load(None).step == 1
 
@@ -210,7 +215,9 @@ def test_a_nesting_bomb_does_not_stop_the_fallback(tmp_path: Path) -> None:
 def test_transitions_that_are_not_finite_are_not_learned_from(tmp_path: Path) -> None:
     Store(tmp_path).save(1, state(1), {}, replay(inserted=10))
     path = next(tmp_path.glob("replay-*"))
-    path.write_bytes(safetensors.numpy.save({"rows": np.full((10, 8), np.nan, np.float32)}))
+    path.write_bytes(
+        safetensors.numpy.save({"rows": np.full((10, SPEC.width), np.nan, np.float32)})
+    )
     forge(tmp_path, lambda body: body.update(replay=[named(path)]))
     with pytest.raises(UserError, match="not finite"):
         Store(tmp_path).load(replay())
@@ -219,8 +226,7 @@ def test_transitions_that_are_not_finite_are_not_learned_from(tmp_path: Path) ->
 @pytest.mark.parametrize("what", ["step-*2.json", "step-*2.safetensors"])
 @pytest.mark.parametrize("how", ["pipe", "sparse", "folder"])
 def test_files_are_looked_at_before_they_are_read(tmp_path: Path, what: str, how: str) -> None:
-    for step in (1, 2):
-        Store(tmp_path).save(step, state(step), {}, None)
+    save_two(tmp_path)
     path = next(tmp_path.glob(what))
     if how == "sparse":
         os.truncate(path, 2**40)  # 64 kB on the disk, and more than all memory to read
@@ -231,8 +237,7 @@ def test_files_are_looked_at_before_they_are_read(tmp_path: Path, what: str, how
 
 
 def test_a_size_that_a_manifest_claims_is_bounded(tmp_path: Path) -> None:
-    for step in (1, 2):
-        Store(tmp_path).save(step, state(step), {}, None)
+    save_two(tmp_path)
     os.truncate(next(tmp_path.glob("step-*2.safetensors")), 2**40)
     forge(tmp_path, lambda body: body["state"].__setitem__(1, 2**40), step=2)
     assert Store(tmp_path).load(None).step == 1
@@ -244,8 +249,7 @@ def test_what_can_not_be_read_now_is_not_called_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Going back would have the next save delete a newer checkpoint that is good."""
-    for step in (1, 2):
-        Store(tmp_path).save(step, state(step), {}, None)
+    save_two(tmp_path)
     real = os.open
 
     def denied(path: Any, *rest: Any) -> int:
@@ -286,6 +290,12 @@ def test_a_segment_written_once_is_not_believed_to_be_there(
     loaded = replay()
     assert Store(folder).load(loaded).step == 2
     np.testing.assert_array_equal(loaded.rows[:28], buffer.rows[:28])
+
+
+def test_who_saves_over_another_run_does_not_fall_back_on_it(tmp_path: Path) -> None:
+    save_two(tmp_path)
+    Store(tmp_path).save(5, state(5), {}, None)
+    assert [path.name for path in tmp_path.glob("*.json")] == ["step-000000000005.json"]
 
 
 def test_a_store_knows_the_checkpoints_of_others(tmp_path: Path) -> None:
@@ -359,9 +369,10 @@ def test_saving_needs_the_memory_of_a_segment_not_of_the_buffer(tmp_path: Path) 
 
 def test_who_saves_at_an_earlier_step_means_that_one(tmp_path: Path) -> None:
     """By the number alone the new state would lose to an old one, or be deleted at once."""
+    store = Store(tmp_path)
     for step in (200, 300):
-        Store(tmp_path).save(step, state(1.0), {}, None)
-    Store(tmp_path).save(100, state(2.0), {}, None)
+        store.save(step, state(1.0), {}, None)
+    store.save(100, state(2.0), {}, None)
     contents = Store(tmp_path).load(None)
     assert (contents.step, contents.arrays["x"][0]) == (100, 2.0)
     assert Store(tmp_path).last_step() == 100
