@@ -56,7 +56,8 @@ def test_a_run_folder_holds_what_is_promised(run: Path) -> None:
     }  # fmt: skip
     assert wanted <= metrics[-1].keys()
     assert all(metrics[-1][name] for name in wanted - {"episode_return"})
-    np.testing.assert_allclose(float(metrics[-1]["beta"]), 2.0 - 1.8 * 298 / 300, rtol=1e-5)
+    end = config["agent"]["explorer"]["beta_end"]  # reached at step 300; μ last moved at 299
+    assert float(metrics[-1]["beta"]) == pytest.approx(2.0 - (2.0 - end) * 299 / 300, rel=1e-5)
 
 
 def test_tensorboard_reads_the_event_files(run: Path) -> None:
@@ -192,7 +193,7 @@ def test_several_environments_learn_from_every_step(tmp_path: Path) -> None:
     learner = Learner.load(folder)
     assert learner.step == 300
     assert learner.replay.inserted == 300
-    assert learner.updates == 300 - 60 - 4  # one for each step after the warm-up, bar the last four
+    assert learner.updates == 300 - 1 - 4  # one for each step after the first, bar the last four
 
 
 def test_set_takes_several_values() -> None:
