@@ -291,6 +291,7 @@ LATER: dict[str, Any] = {
     "base.bound_penalty": 0.0, "base.adam_b1": 0.9, "explorer.score_floor": 0.0,
     "explorer.other_particles": False, "critic": {"kind": "Scalar", "batch_renorm": False},
     "n_steps": 1, "learn_after": None,
+    "hindsight": 4,  # no goal task could be learned on
 }  # fmt: skip
 
 
