@@ -48,6 +48,9 @@ class Agent:
         1.0, "Updates per transition: with action repeat, several steps are one."
     )
     n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
+    hindsight: int = setting(
+        4, "On goal tasks, goals of hindsight for each real one (HER, 'future'); 0 is none."
+    )
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
 
     def __post_init__(self) -> None:
@@ -56,7 +59,7 @@ class Agent:
             if not isinstance(value, kind):
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
         counts(self, 1, "batch_size", "replay_size", "n_steps")
-        counts(self, 0, "warmup", "learn_after")
+        counts(self, 0, "warmup", "learn_after", "hindsight")
         at_least(self, 0, "updates_per_step")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")

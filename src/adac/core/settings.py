@@ -324,6 +324,7 @@ LATER: dict[str, Any] = {
     "explorer.other_particles": False, "critic": {"kind": "Scalar", "batch_renorm": False},
     "n_steps": 1, "learn_after": None, "explorer.latent_colour": None, "explorer.latent_repeat": 0,
     "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
+    "hindsight": 4,  # no goal task could be learned on
 }  # fmt: skip
 
 

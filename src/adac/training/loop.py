@@ -20,6 +20,7 @@ from adac.training.answers import Floats
 from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
 from adac.training.coverage import Coverage
 from adac.training.environments import Environments, Episode
+from adac.training.hindsight import hindsight_of
 from adac.training.memory import require_room
 from adac.training.replay import Places, Replay, Returns, Rows
 
@@ -47,6 +48,14 @@ class Loop:
         seeds = np.random.SeedSequence((seed, SAMPLE))
         self._replay = Replay(agent.replay_size, program.rows, seeds)
         self.coverage = Coverage(self.obs_dim, maze_of(environments.envs[0]))
+        self._hindsight = hindsight_of(
+            environments.envs[0],
+            environments.observation_space,
+            environments.name,
+            agent.hindsight,
+            agent.n_steps,
+            self._replay,
+        )
         self._returns = Returns(agent.n_steps, agent.base.discount)
         self.updates = 0
         self._left_out = 0  # updates that were due while a forgotten buffer was filled anew
@@ -102,6 +111,8 @@ class Loop:
             next_obs=step.next_obs,
             ahead=np.where(ended, 0, len(obs)),
         )
+        if self._hindsight is not None:
+            self._hindsight.added(len(obs), np.flatnonzero(ended))
         if self.explorer.observes:
             columns: Any = (obs, action, step.reward, step.next_obs, ended)
             brought = Transition(*columns)
@@ -135,6 +146,8 @@ class Loop:
             next_obs=next_obs,
             ahead=1.0 - ended,
         )
+        if self._hindsight is not None:
+            self._hindsight.rebuild()
 
     def _cut(self, where: NDArray[np.bool_]) -> None:
         """Where true, an environment's next row will not follow its latest."""
@@ -200,6 +213,8 @@ class Loop:
             )
 
     def _take(self, places: Places) -> Rows:
+        if self._hindsight is not None:
+            return self._hindsight.relabel(places, self._replay.take(places))
         if self._returns.steps == 1:
             return self._replay.take(places)
         self.settle()  # the latest bonus may be in an earlier row's return
@@ -309,6 +324,8 @@ class Loop:
         notes = self.environments.restore(_part(arrays, "world."), facts["world"])
         self._cut(self.environments.first)
         self._collected[self.environments.first] = 0.0  # also of an episode not found again
+        if self._hindsight is not None:
+            self._hindsight.rebuild()
         return notes
 
 
