@@ -6,6 +6,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -140,7 +141,8 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
     )  # fmt: skip
 
 
-EXPLORER, CRITIC = 3, 4  # their keys: beside those that have always been split off
+# Keys beside those that have always been split off: the explorer's, and each stream's.
+EXPLORER, CRITIC, STREAMS = 3, 100, 200
 
 
 def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> Any:
@@ -247,17 +249,15 @@ def _improve_critics(
     """Every critic of every stream towards its own reward, all bootstrapped through π (Eq. 5)."""
     bonus = None if agent.intrinsic is None else batch.bonus
     rewards = agent.explorer.streams(batch.reward, bonus, state.explorer)
-    seen = view(agent, target_policy(agent, state))
-    outputs = agent.explorer.continuations(seen, batch.next_obs, len(rewards))
-    discount = agent.base.discount * batch.continues
-    steps = []
-    for reward, raw in zip(rewards, outputs, strict=True):
-        action, extra = agent.base.next_action(raw, state.aux, key)
-        if agent.explorer.raises:
-            extra += _term(agent, state, key)(batch.next_obs, action)
-        start = (batch.obs, batch.action, reward, discount)
-        end = (batch.next_obs, action, extra, jax.random.fold_in(key, CRITIC))
-        steps.append(Bootstrap(*start, *end))
+    discount, key_of = agent.base.discount * batch.continues, partial(jax.random.fold_in, key)
+    nexts = _next_actions(agent, state, batch.next_obs, len(rewards), key)
+    steps = [
+        Bootstrap(
+            batch.obs, batch.action, reward, discount,
+            batch.next_obs, action, extra, key_of(CRITIC + stream),
+        )
+        for stream, (reward, (action, extra)) in enumerate(zip(rewards, nexts, strict=True))
+    ]  # fmt: skip
     targets = state.critic.target if agent.critic.target_network else state.critic.params
 
     def loss(critics: Any) -> tuple[Array, Any]:
@@ -272,6 +272,25 @@ def _improve_critics(
     critic = critic._replace(params=_with_statistics(critic.params, members))
     names = ("q", "q_behaviour", *(f"q_behaviour_{n}" for n in range(2, len(q))))[: len(q)]
     return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
+
+
+def _next_actions(
+    agent: Agent, state: AgentState, next_obs: Array, streams: int, key: Array
+) -> list[tuple[Array, Array | float]]:
+    """What each stream's target goes on with, and what is added to its value: π for all of them
+    (Eq. 5), or a policy for each."""
+    seen = view(agent, target_policy(agent, state))
+
+    def go_on(raw: Array, key: Array) -> tuple[Array, Array | float]:
+        action, extra = agent.base.next_action(raw, state.aux, key)
+        if agent.explorer.raises:
+            extra += _term(agent, state, key)(next_obs, action)
+        return action, extra
+
+    task = go_on(seen.output(next_obs), key)
+    own = agent.explorer.continuations(seen, next_obs, streams - 1)
+    keys = (jax.random.fold_in(key, STREAMS + number) for number in range(streams - 1))
+    return [task, *map(go_on, own, keys)] if own else [task] * streams
 
 
 def _term(agent: Agent, state: AgentState, key: Array) -> Callable[[Array, Array], Array]:
@@ -328,7 +347,8 @@ def _improve_target_policy(
     """π by the base's own objective on the task critic, stream 0 (Eq. 1)."""
     qs = _task_values(agent, state, batch.obs)
     if agent.explorer.raises:
-        qs = [Raised(q, _term(agent, state, key), batch.obs) for q in qs]
+        terms = [_term(agent, state, jax.random.fold_in(key, n)) for n in range(len(qs))]
+        qs = [Raised(q, term, batch.obs) for q, term in zip(qs, terms, strict=True)]
 
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from adac.core import presets_exploration
 from adac.core.agent import Agent
 from adac.core.bases import SAC, Base, Deterministic
 from adac.core.critics import Quantiles, Scalar
@@ -152,6 +153,9 @@ AGENTS |= {
         "paper-adac-td3-no-cotraining": "the behaviour critic alone",
     }.items()
 }
+
+
+AGENTS |= presets_exploration.explorers(_agent, TD3) | presets_exploration.bonuses(AGENTS)
 
 
 def make(name: str) -> Agent:

@@ -80,8 +80,8 @@ class Composed(Explorer):
     def raised(self, view: View, obs: Array, action: Array, key: Array) -> Array:
         return self.main.raised(view, obs, action, key)
 
-    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
-        return self.main.continuations(view, next_obs, streams)
+    def continuations(self, view: View, next_obs: Array, bonuses: int) -> Sequence[Array]:
+        return self.main.continuations(view, next_obs, bonuses)
 
     def without_noise(self) -> Explorer:
         return self.main.without_noise()

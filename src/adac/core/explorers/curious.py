@@ -32,7 +32,7 @@ class Curiosity(NamedTuple):
 
 def gains(view: View, obs: Array, actions: tuple[Array, Array], key: Array) -> dict[str, Array]:
     """What a policy's actions promise, and its slow copy's, in deviations of the two."""
-    both = jnp.stack([view.promise(obs, action, key) for action in actions])
+    both = jax.vmap(lambda action: view.promise(obs, action, key))(jnp.stack(actions))
     mine, slow = jnp.mean(both, axis=1)
     std = jnp.std(both)
     more = (mine - slow) / jnp.maximum(std, 1e-8)

@@ -21,7 +21,7 @@ from adac.core.explorers.compose import Composed
 from adac.core.explorers.goals import Goals, Trail
 from adac.core.explorers.interface import Explorer, Sizes, Transition, View
 from adac.core.explorers.noise import GaussianNoise
-from adac.core.fields import setting
+from adac.core.fields import part, setting
 from adac.core.normalise import Statistics, empty, normalise, observe
 from adac.core.validation import at_least, counts, one_of
 
@@ -51,7 +51,7 @@ class GoalExploration(Composed):
     episodes: int = setting(500, "Episodes, over all environments, that goals are pursued for.")
     random_episodes: int = setting(50, "Of them, the first ones with random policies.")
     mutation: float = setting(0.1, "σ of the noise on the nearest policy's weights.")
-    then: Explorer = setting(GaussianNoise(0.1), "Who acts after that.")
+    then: Explorer = part(lambda: GaussianNoise(0.1), "Who acts after that.")
 
     aliases: ClassVar[tuple[str, ...]] = ("gep", "gep-pg")
 
@@ -59,8 +59,6 @@ class GoalExploration(Composed):
         one_of(self, "goals", get_args(Space))
         counts(self, 1, "episodes", "random_episodes")
         at_least(self, 0.0, "mutation")
-        if not isinstance(self.then, Explorer):
-            raise ValueError("then must be an explorer: build the agent in Python")
         super().__post_init__()
         object.__setattr__(self, "observes", True)
 

@@ -219,9 +219,10 @@ class Explorer(ABC):
         """What an action's value gets on top, [B], from an explorer that `raises` it."""
         raise TypeError(f"{type(self).__name__} raises no value")
 
-    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
-        """Raw outputs at s' of the policy that each stream's target goes on with: π's (Eq. 5)."""
-        return (view.output(next_obs),) * streams
+    def continuations(self, view: View, next_obs: Array, bonuses: int) -> Sequence[Array]:
+        """Raw outputs at s' of the policy that each bonus stream's target goes on with; () for π,
+        as the task's does (Eq. 5)."""
+        return ()
 
 
 def clip(action: Array) -> Array:

@@ -50,8 +50,9 @@ class Mulex(Explorer):
         """The reward, and every bonus alone."""
         return (reward,) if bonus is None else (reward, *bonus)
 
-    def continuations(self, view: View, next_obs: Array, streams: int) -> Sequence[Array]:
-        return [view.output(next_obs, _for_all(xi, next_obs)) for xi in codes(streams, view.latent)]
+    def continuations(self, view: View, next_obs: Array, bonuses: int) -> Sequence[Array]:
+        each = codes(1 + bonuses, view.latent)[1:]
+        return [view.output(next_obs, _for_all(xi, next_obs)) for xi in each]
 
     def init_memory(self, num_envs: int, sizes: Sizes) -> Array:
         """Who acts in this episode."""

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from adac.core.fields import setting
 from adac.core.intrinsic.interface import Intrinsic
 from adac.core.validation import tuples
 
@@ -16,7 +17,7 @@ from adac.core.validation import tuples
 class Sum(Intrinsic):
     """The sum of several bonuses; MULEX's explorer gives each of them a critic of its own."""
 
-    bonuses: tuple[Intrinsic, ...] = ()
+    bonuses: tuple[Intrinsic, ...] = setting((), "The bonuses that are added up.")
 
     aliases: ClassVar[tuple[str, ...]] = ("several",)
 
