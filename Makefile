@@ -3,6 +3,7 @@
 # make quick     lint and the core's tests, in about a minute
 # make test      formatter, linter, type checker, tests
 # make test-ppo  the tests that need PyTorch and Stable-Baselines3
+# make torture   an hour of kills, damage and nonsense; writes docs/reliability.md
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
 # make parity    our baselines beside their published results; resumes, hours
 # make lock      requirements.lock anew, from pyproject.toml
@@ -66,6 +67,9 @@ parity: .venv/.ready
 	$(BIN)/adac sweep experiments/parity_pendulums.toml --publish
 	$(BIN)/adac sweep experiments/parity.toml --publish
 	$(BIN)/python benchmarks/parity.py
+
+torture: .venv/.ready
+	PYTHONPATH=tools $(BIN)/python -m torture --minutes 60 $(TORTURE)
 
 lock: .venv/.ready
 	$(BIN)/python -m pip install --quiet pip-tools==7.6.2
