@@ -9,7 +9,8 @@ import pytest
 
 from adac import envs
 from adac.envs import maze_of
-from adac.training.coverage import BLOCK, FIT, Coverage, fitted, of_maze
+from adac.runs.csv_table import read_table
+from adac.training.coverage import BLOCK, FIT, PIXELS, Coverage, fitted, of_maze
 from adac.training.learner import Learner
 
 TINY = {"actor_hidden": "8", "critic_hidden": "8", "batch_size": 8, "learn_after": 5_000}
@@ -117,3 +118,58 @@ def test_it_is_a_column_and_resumes_to_the_bit(tmp_path: Path) -> None:
     assert column[0] == 0  # the grid is not settled yet
     assert column[1:] == sorted(column[1:])
     assert column[-1] == whole.loop.coverage.count > 50
+
+
+def test_a_picture_counts_every_state_once() -> None:
+    rows = np.array([[-1.0, -1.0], [1.0, 1.0]])  # mean 0, deviation 1
+    grid = fitted(rows)
+    picture = grid.picture(np.array([[0.0, 3.99], [0.0, 3.99], [-900.0, 0.0]]))
+    assert picture.sum() == 3
+    assert picture[PIXELS - 1, PIXELS // 2] == 2  # up is the last row
+    assert picture[PIXELS // 2, 0] == 1
+    assert fitted(np.array([[-1.0], [1.0]])).picture(np.zeros((5, 1))).sum() == 5
+
+
+def test_visits_are_those_since_they_were_taken() -> None:
+    coverage = seen(states(FIT + 500))
+    assert coverage.take_visits().sum() == FIT + 500
+    for one in states(30):
+        coverage.see(one[None])
+    again = Coverage(3)
+    again.restore(coverage.snapshot())
+    assert again.take_visits().sum() == coverage.take_visits().sum() == 30
+
+
+def test_where_both_policies_have_been_at_four_stages(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    from adac.experiments.analysis import report
+    from adac.experiments.analysis.results import read_results
+
+    learner = Learner("PointMaze_UMaze-v3", "td3", overrides=TINY)
+    learner.learn(1_200, out=tmp_path / "run", eval_every=300, eval_episodes=1)
+    rows = read_table(tmp_path / "run" / "visits.csv")
+    totals: dict[tuple[int, str], int] = {}
+    for row in rows:
+        key = (int(row["step"]), row["policy"])
+        totals[key] = totals.get(key, 0) + int(row["visits"])
+    stages = [300, 600, 1_200]  # 10 % and 25 % are both over at the first evaluation
+    assert [totals[step, "mu"] for step in stages] == [300, 300, 600]
+    assert [totals[step, "pi"] for step in stages] == [300] * 3
+    data = report.gather(read_results(tmp_path), "where")
+    (shown,) = data["visits"]
+    assert [stage["step"] for stage in shown["stages"]] == stages
+    assert abs(sum(shown["stages"][0]["mu"]) - 1) < 1e-3
+    assert "visits-stages" in report.render(data)
+
+
+def test_a_damaged_picture_is_passed_over(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    from adac.experiments.analysis import report
+    from adac.experiments.analysis.results import read_results
+
+    learner = Learner("MountainCarContinuous-v0", "td3", overrides=TINY)
+    learner.learn(20, out=tmp_path / "run", eval_every=20, eval_episodes=1)
+    lines = ("step,policy,x,y,visits", "20,mu,3,99,5", "20,nu,1,1,1", "20,pi,x,1,1", "20,mu,2,3,4")
+    (tmp_path / "run" / "visits.csv").write_text("\n".join(lines) + "\n")
+    (shown,) = report.gather(read_results(tmp_path), "where")["visits"]
+    assert sum(shown["stages"][0]["mu"]) == 1

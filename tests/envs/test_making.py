@@ -106,10 +106,15 @@ def test_a_malformed_id(wrong: str) -> None:
     assert "is no task id" in failure(wrong)
 
 
+@pytest.mark.parametrize("robotics", [False, True])
 @pytest.mark.parametrize("old", ["Hopper-v2", "Ant-v3", "InvertedPendulum-v2"])
-def test_mujoco_versions_that_are_gone(old: str) -> None:
+def test_mujoco_versions_that_are_gone(old: str, robotics: bool) -> None:
+    """Gymnasium-Robotics registers them anew, with what needs a MuJoCo of long ago."""
+    if robotics:
+        envs.make("PointMaze_UMaze-v3")
     said = failure(old)
     assert old.rpartition("-")[0] + "-v4" in said
+    assert "-v2" not in failure("Hoper-v4")
 
 
 def test_a_deprecated_version_names_its_successor() -> None:

@@ -171,12 +171,15 @@ def _unknown(task_id: str) -> UserError:
 
 
 def _still_runs(spec: EnvSpec) -> bool:
-    # Gymnasium keeps MuJoCo's v2 and v3 registered with a function that raises.
-    return getattr(spec.entry_point, "__name__", "") != "_raise_mujoco_py_error"
+    # Gymnasium keeps MuJoCo's v2 and v3 registered with a function that raises, and
+    # Gymnasium-Robotics, once imported, with the classes that need the MuJoCo of then.
+    raises = getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error"
+    return not raises and not str(spec.entry_point).startswith("gymnasium_robotics.envs.mujoco.")
 
 
 def _not_importable(task_id: str, failure: Exception) -> UserError:
-    if "gymnasium-robotics" in str(failure):
+    spec = gymnasium.registry.get(task_id)
+    if spec is not None and not _still_runs(spec):
         name, _, _ = task_id.rpartition("-v")
         return UserError(f"{task_id} no longer runs in Gymnasium; {name}-v4 has the same rewards")
     absent = [module for module in _EXTRA_OF if importlib.util.find_spec(module) is None]

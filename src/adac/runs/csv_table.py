@@ -19,6 +19,8 @@ EVALUATION_COLUMNS = (
 )  # fmt: skip
 
 GAP_COLUMNS = ("episode_bonus_gap", "episode_bonus_mu", "episode_bonus_pi")
+VISITS = "visits.csv"  # where the two policies have been, at a few stages
+VISITS_COLUMNS = ("step", "policy", "x", "y", "visits")
 MOST_BYTES = 2**30
 _STEP = re.compile(r"[0-9]{1,18}")
 

@@ -18,6 +18,8 @@ AXES = 4  # of the grid: in more, every state would have a cell to itself
 WIDTH = 0.5  # of a cell, in standard deviations
 REACH = 8.0  # standard deviations on either side; what lies beyond is in the outermost cells
 BLOCK = 1_000  # states that are put into cells at once
+PIXELS = 24  # of a picture of the first two directions, either way
+SEEN = 4.0  # standard deviations on either side that a picture shows
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -32,14 +34,28 @@ class Grid(NamedTuple):
     low: Floats  # [k]
     width: float
     shape: tuple[int, ...]
+    seen: tuple[Floats, Floats]  # what a picture shows of the first two directions: low, high
+
+    def places(self, states: NDArray[Any]) -> Floats:
+        found: Floats = ((states - self.mean) / self.scale) @ self.axes
+        return found
 
     def cells(self, states: NDArray[Any]) -> NDArray[np.int64]:
         """The number of each state's cell, [n, o] → [n]."""
-        places = ((states - self.mean) / self.scale) @ self.axes
-        bins = np.floor((places - self.low) / self.width).astype(np.int64)
+        bins = np.floor((self.places(states) - self.low) / self.width).astype(np.int64)
         inside = tuple(np.clip(b, 0, n - 1) for b, n in zip(bins.T, self.shape, strict=True))
         numbers: NDArray[np.int64] = np.ravel_multi_index(inside, self.shape).astype(np.int64)
         return numbers
+
+    def picture(self, states: NDArray[Any]) -> NDArray[np.int64]:
+        """How many of the states are in each pixel, [y, x]; a single direction is one line."""
+        places = self.places(states)[:, :2]
+        flat = np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
+        low, high = self.seen
+        bins = np.floor((flat - low) / (high - low) * PIXELS).astype(np.int64)
+        x, y = np.clip(bins, 0, PIXELS - 1).T
+        counts: NDArray[np.int64] = np.bincount(y * PIXELS + x, minlength=PIXELS**2)
+        return counts.reshape(PIXELS, PIXELS).astype(np.int64)
 
 
 def fitted(states: NDArray[Any]) -> Grid:
@@ -55,6 +71,7 @@ def fitted(states: NDArray[Any]) -> Grid:
         low=np.full(count, -REACH),
         width=WIDTH,
         shape=(round(2 * REACH / WIDTH),) * count,
+        seen=(np.full(2, -SEEN), np.full(2, SEEN)),
     )
 
 
@@ -74,6 +91,7 @@ def of_maze(maze: Maze, obs_dim: int) -> Grid:
         low=np.array(maze.low),
         width=maze.size,
         shape=maze.shape,
+        seen=(np.array(maze.low), np.array(maze.low) + maze.size * np.array(maze.shape)),
     )
 
 
@@ -84,6 +102,7 @@ class Coverage:
         self.obs_dim = obs_dim
         self.grid = None if maze is None else of_maze(maze, obs_dim)
         self.cells: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
+        self.visits = np.zeros((PIXELS, PIXELS), np.int64)  # since they were last taken
         self._waiting: list[NDArray[np.float32]] = []  # states [N, o] that are in no cell yet
         self._count = 0  # of them
 
@@ -100,6 +119,17 @@ class Coverage:
         self._sort_in()
         return len(self.cells)
 
+    @property
+    def settled(self) -> Grid | None:
+        self._sort_in()
+        return self.grid
+
+    def take_visits(self) -> NDArray[np.int64]:
+        """A picture of where it has been since the last one."""
+        self._sort_in()
+        taken, self.visits = self.visits, np.zeros_like(self.visits)
+        return taken
+
     def _sort_in(self) -> None:
         if not self._count or (self.grid is None and self._count < FIT):
             return
@@ -107,12 +137,14 @@ class Coverage:
         if self.grid is None:
             self.grid = fitted(states[:FIT])
         self.cells = np.union1d(self.cells, self.grid.cells(states))
+        self.visits += self.grid.picture(states)
         self._waiting, self._count = [], 0
 
     def snapshot(self) -> Arrays:
         self._sort_in()
         empty = np.zeros((0, self.obs_dim), np.float32)
         arrays: Arrays = {"cells": self.cells, "waiting": np.concatenate([empty, *self._waiting])}
+        arrays["visits"] = self.visits.copy()
         if self.grid is not None:
             arrays |= {"mean": self.grid.mean, "scale": self.grid.scale}
         return arrays
@@ -125,6 +157,7 @@ class Coverage:
         if waiting.shape[1:] != (self.obs_dim,):
             raise ValueError("its coverage is that of other observations")
         self.cells = arrays["cells"].astype(np.int64)
+        self.visits = arrays["visits"].astype(np.int64).reshape(PIXELS, PIXELS)
         self._waiting, self._count = [waiting], len(waiting)
         if "mean" in arrays and self.grid is None:
             settled = fitted(np.zeros((1, self.obs_dim)))

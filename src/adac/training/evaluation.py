@@ -26,6 +26,7 @@ class StoppedError(Exception):
 class Evaluation(NamedTuple):
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
+    states: Floats = np.zeros((0, 0), np.float32)  # [n, o], all that were seen after a step
 
     def summary(self) -> dict[str, float]:
         return {
@@ -69,7 +70,7 @@ def evaluate(
         if frame is not None:
             frame(_picture(lanes[0], name))
         play.step(scaling.to_task(policy(play.obs)))
-    return Evaluation(play.returns, play.lengths)
+    return Evaluation(play.returns, play.lengths, np.stack(play.states))
 
 
 class _Play:
@@ -81,6 +82,7 @@ class _Play:
         assert shape is not None
         self.size, self.action_repeat = shape[0], tasks.action_repeat_of(lanes[0])
         self.returns, self.lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+        self.states: list[Floats] = []
         self.begun = len(lanes)
         self.playing = {lane: lane for lane in range(self.begun)}  # lane: its episode's number
         self.obs: Floats = np.stack([self._begin(lane, lane) for lane in self.playing])
@@ -98,6 +100,7 @@ class _Play:
             answer = self._ask(lane, episode, actions[lane])
             self.lengths[episode] += answer.steps - 1
             self.obs[lane] = answer.obs
+            self.states.append(answer.obs)
             self.returns[episode] += answer.reward
             if answer.terminated or answer.truncated:
                 del self.playing[lane]

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adac.core.validation import at_least, counts, typed, whole
 from adac.errors import AdacError, UserError
-from adac.runs.csv_table import EVALUATION_COLUMNS, GAP_COLUMNS, Table
+from adac.runs.csv_table import EVALUATION_COLUMNS, GAP_COLUMNS, VISITS, VISITS_COLUMNS, Table
 from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
+from adac.training.answers import Floats
 from adac.training.compiled import metric_names
 from adac.training.evaluation import StoppedError
 from adac.training.interrupt import Interrupt
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from adac.training.learner import Learner
 
 Callback = Callable[["Learner"], bool | None]
+STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of a run after which a picture is taken
 LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second", "coverage")
 
 
@@ -69,6 +72,7 @@ class Recorder:
         self.metrics = Table(out / "metrics.csv", [*leading, *names], learner.step)
         # A checkpoint may be older than the evaluation at its step, which is then repeated.
         self.evaluations = Table(out / "evaluations.csv", columns, learner.evaluated)
+        self.visits = Table(out / VISITS, VISITS_COLUMNS, learner.evaluated)
 
     def add(self, table: Table, row: dict[str, Any]) -> None:
         table.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
@@ -77,13 +81,19 @@ class Recorder:
         for sink in self.sinks:
             sink.write(numbers, int(row["step"]))
 
+    def add_visits(self, step: int, policy: str, picture: NDArray[np.int64]) -> None:
+        for y, x in np.argwhere(picture):
+            self.visits.add(
+                {"step": step, "policy": policy, "x": x, "y": y, "visits": picture[y, x]}
+            )
+
     def sync(self) -> None:
-        self.metrics.sync()
-        self.evaluations.sync()
+        for table in (self.metrics, self.evaluations, self.visits):
+            table.sync()
 
     def close(self) -> None:
-        self.metrics.close()
-        self.evaluations.close()
+        for table in (self.metrics, self.evaluations, self.visits):
+            table.close()
         for sink in self.sinks:
             sink.close()
 
@@ -244,6 +254,7 @@ class _Run:
                 row |= learner.bonus_gap(salt=salt, stop=stop)
         except StoppedError:
             return  # owed from now on
+        self._picture(learner.evaluated, played.states)
         learner.evaluated = learner.step
         self.display.say(
             f"step {learner.step:,}: target policy returns "
@@ -254,6 +265,14 @@ class _Run:
             self.recorder.add(self.recorder.evaluations, row)
         wanted = self.schedule.stop_return
         self._enough = wanted is not None and result["mean_return"] >= wanted
+
+    def _picture(self, before: int, states: Floats) -> None:
+        """At a few stages of the run: where training has been, and where π goes."""
+        coverage, now = self.learner.loop.coverage, self.learner.step
+        stage = any(before < part * self.until <= now for part in STAGES)
+        if self.recorder is not None and stage and coverage.settled is not None:
+            self.recorder.add_visits(now, "mu", coverage.take_visits())
+            self.recorder.add_visits(now, "pi", coverage.settled.picture(states))
 
     def _checkpoint(self) -> None:
         state = (self.learner.step, self.learner.evaluated)

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,10 @@ from adac.experiments.analysis.statistics import Interval, Marks, Moments
 from adac.experiments.analysis.tables import ScoreTable
 from adac.experiments.paper.numbers import STEPS as PAPER_STEPS
 from adac.experiments.paper.numbers import TRIALS as PAPER_TRIALS
+from adac.runs.csv_table import VISITS, number_in, read_table
 from adac.runs.files import write_whole
 from adac.runs.folder import flatten
+from adac.training.coverage import PIXELS
 
 POINTS = 250  # of one curve in the page, at most
 SNAPSHOT_RUNS = 12  # in the page, at most
@@ -106,7 +109,9 @@ def gather(results: Results, title: str) -> dict[str, Any]:
         "published": _published(results),
         "notes": results.notes,
         "warnings": table.warnings,
-        "snapshots": _all_snapshots(results),
+        "snapshots": _first_runs(results, _snapshots),
+        "visits": _first_runs(results, _visits),
+        "pixels": PIXELS,
         "grid": all_rounded(GRID),
         "settings": _settings(results),
         "paper": {"trials": PAPER_TRIALS, "steps": PAPER_STEPS},
@@ -199,13 +204,20 @@ def _published(results: Results) -> dict[str, Any]:
 # Snapshots.
 
 
-def _all_snapshots(results: Results) -> list[dict[str, Any]]:
+def _first_runs(
+    results: Results, gathered: Callable[[Run], dict[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Of the first runs that have any."""
     found: list[dict[str, Any]] = []
     for run in results.runs:
-        shots = _snapshots(run) if len(found) < SNAPSHOT_RUNS else None
-        if shots is not None:
-            found.append(shots)
+        one = gathered(run) if len(found) < SNAPSHOT_RUNS else None
+        if one is not None:
+            found.append(one)
     return found
+
+
+def _name(run: Run) -> str:
+    return f"{run.label}, {run.env}, seed {run.seed}"
 
 
 def _snapshots(run: Run) -> dict[str, Any] | None:
@@ -221,9 +233,26 @@ def _snapshots(run: Run) -> dict[str, Any] | None:
             "mu": all_rounded(density(shot.mu)),
         }
         stages.setdefault(shot.step, []).append(cell)
-    name = f"{run.label}, {run.env}, seed {run.seed}"
     listed = [{"step": step, "cells": cells} for step, cells in stages.items()]
-    return {"name": name, "stages": listed} if listed else None
+    return {"name": _name(run), "stages": listed} if listed else None
+
+
+def _visits(run: Run) -> dict[str, Any] | None:
+    """Where μ has been and where π goes, at a few stages: the share of the states in each pixel."""
+    stages: dict[int, dict[str, Any]] = {}
+    for row in read_table(run.folder / VISITS) if run.folder.is_dir() else []:
+        policy, cells = row.get("policy"), [number_in(row, name) for name in ("x", "y", "visits")]
+        if policy not in ("mu", "pi") or any(cell is None for cell in cells):
+            continue
+        x, y, visits = (int(cell or 0) for cell in cells)
+        empty = {name: np.zeros((PIXELS, PIXELS)) for name in ("mu", "pi")}
+        if 0 <= x < PIXELS and 0 <= y < PIXELS:
+            stages.setdefault(int(row["step"]), empty)[policy][y, x] = visits
+    shares = [
+        {"step": step} | {name: all_rounded(one / max(one.sum(), 1)) for name, one in both.items()}
+        for step, both in stages.items()
+    ]
+    return {"name": _name(run), "stages": shares} if shares else None
 
 
 # Settings.

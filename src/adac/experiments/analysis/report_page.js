@@ -25,6 +25,7 @@ function start() {
   startTable();
   startPublished();
   startSnapshots();
+  startVisits();
   startSettings();
   document.body.dataset.ready = "yes";
 }
@@ -181,6 +182,33 @@ function ridges(cells) {
     );
   });
   for (const a of [-1, 0, 1]) picture.append(svg("text", { x: x(a), y: cells.length * row + 18, "text-anchor": "middle" }, String(a)));
+  return picture;
+}
+
+// Where the two policies have been.
+
+function startVisits() {
+  byId("visits").hidden = !DATA.visits.length;
+  byId("visits-run").append(...DATA.visits.map((run, i) => html("option", { value: i }, run.name)));
+  byId("visits-run").addEventListener("input", drawVisits);
+  if (DATA.visits.length) drawVisits();
+}
+
+function drawVisits() {
+  const chosen = DATA.visits[Number(byId("visits-run").value)];
+  byId("visits-stages").replaceChildren(...chosen.stages.map((stage) =>
+    html("figure", { class: "chart" }, html("figcaption", {}, `step ${stage.step.toLocaleString("en")}`),
+      pixels(stage.mu, "Where training went"), pixels(stage.pi, "Where the target policy goes"))));
+}
+
+function pixels(shares, label) {
+  const size = DATA.pixels, top = Math.max(...shares, 1e-9);
+  const picture = svg("svg", { viewBox: `-0.5 -0.5 ${size + 1} ${size + 1}`, role: "img", "aria-label": label },
+    svg("rect", { class: "visits-frame", x: 0, y: 0, width: size, height: size }));
+  shares.forEach((share, i) => {
+    // Upwards is up.
+    if (share) picture.append(svg("rect", { class: "visits-pixel", x: i % size, y: size - 1 - Math.floor(i / size), width: 1, height: 1, "fill-opacity": (0.12 + 0.88 * Math.sqrt(share / top)).toFixed(3) }));
+  });
   return picture;
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from adac.errors import UserError
 from adac.experiments.analysis.snapshots import FILE as SNAPSHOTS
 from adac.experiments.sweeps.trials import DONE, is_done
+from adac.runs.csv_table import VISITS
 from adac.runs.files import write_whole
 
 ROWS = 200  # of metrics.csv that are kept, evenly over the run
@@ -23,8 +24,9 @@ def publish(trial: Path, results: Path) -> Path:
     if metrics.is_file():
         text = metrics.read_text("utf-8", "replace")
         write_whole(target / "metrics.csv", thin_csv(text).encode())
-    if (trial / SNAPSHOTS).is_file():
-        write_whole(target / SNAPSHOTS, (trial / SNAPSHOTS).read_bytes())
+    for name in (SNAPSHOTS, VISITS):
+        if (trial / name).is_file():
+            write_whole(target / name, (trial / name).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
         write_whole(target / name, (trial / name).read_bytes())
     return target
@@ -33,7 +35,7 @@ def publish(trial: Path, results: Path) -> Path:
 def recall(published: Path, trial: Path) -> None:
     """A published trial back into a sweep's folder, where it counts as finished."""
     trial.mkdir(parents=True, exist_ok=True)
-    for name in ("metrics.csv", SNAPSHOTS, *WHOLE):
+    for name in ("metrics.csv", SNAPSHOTS, VISITS, *WHOLE):
         if (published / name).is_file():
             write_whole(trial / name, (published / name).read_bytes())
 
