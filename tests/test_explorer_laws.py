@@ -16,14 +16,23 @@ from adac.core.agent import Agent
 from adac.core.bases import SAC, Base
 from adac.core.explorers import (
     Analogous,
+    ColouredNoise,
     Explorer,
     GaussianNoise,
+    GoalExploration,
+    MaxInfo,
     Mixture,
+    Mulex,
+    Optimistic,
     OrnsteinUhlenbeck,
     OwnPolicy,
+    ParameterNoise,
+    RepeatedNoise,
+    StateDependentNoise,
     Then,
     Uniform,
 )
+from adac.core.intrinsic import InformationGain
 from adac.training.learner import Learner
 from helpers import ACTION, ADAC, OBS, TD3, MadeUp, assert_same_bits, start, step, tiny
 from helpers import random_batch as batch
@@ -34,7 +43,17 @@ EXAMPLES: list[Explorer] = [
     OwnPolicy(),
     GaussianNoise(2.0),
     OrnsteinUhlenbeck(1.0),
+    ColouredNoise(),
+    RepeatedNoise(),
+    StateDependentNoise(weight_noise=1.0),
+    ParameterNoise(),
+    Optimistic(),
+    GoalExploration(episodes=4),
+    Mulex(),
+    MaxInfo(),
     Analogous(latent_correlation=0.0),
+    Analogous(latent_colour=1.0),
+    Analogous(latent_repeat=4),
     SLOW,
     Analogous(co_training=False),
     Analogous.paper(),
@@ -50,6 +69,13 @@ MANY = 32
 def test_every_explorer_has_an_example_here() -> None:
     ours = {k for k in settings.kinds("explorer").values() if k.__module__.startswith("adac.")}
     assert {type(explorer) for explorer in EXAMPLES} == ours
+
+
+def acting(base: Base, explorer: Explorer) -> Agent:
+    """With a bonus where there would be nothing to choose between without one."""
+    if explorer.weighs:
+        return tiny(base, explorer, InformationGain(model_hidden=(8,)))
+    return tiny(base, explorer, MadeUp() if explorer.each_bonus else None)
 
 
 @cache
@@ -74,7 +100,7 @@ def act(agent: Agent, memory: Any, first: Any, seed: int = 0) -> tuple[Array, An
 @EACH
 @BASES
 def test_actions_are_within_the_bounds_and_finite(base: Base, explorer: Explorer) -> None:
-    agent = tiny(base, explorer)
+    agent = acting(base, explorer)
     memory = core.init_memory(agent, MANY, OBS, ACTION)
     for seed in range(3):
         action, memory = act(agent, memory, np.full(MANY, seed == 0), seed)
@@ -84,18 +110,18 @@ def test_actions_are_within_the_bounds_and_finite(base: Base, explorer: Explorer
 
 @EACH
 def test_the_same_arguments_give_the_same_bits(explorer: Explorer) -> None:
-    agent, first = tiny(TD3, explorer), np.ones(MANY, bool)
+    agent, first = acting(TD3, explorer), np.ones(MANY, bool)
     memory = core.init_memory(agent, MANY, OBS, ACTION)
     one, other = act(agent, memory, first), act(agent, memory, first)
     assert_same_bits(one, other)
-    if not isinstance(explorer, OwnPolicy):  # π itself, on a deterministic base
+    if not isinstance(explorer, OwnPolicy | MaxInfo):  # π itself, on a deterministic base
         assert not np.array_equal(one[0], act(agent, memory, first, seed=1)[0])
 
 
 @EACH
 def test_an_episode_s_first_step_forgets_the_one_before(explorer: Explorer) -> None:
     """And no other environment's memory reaches it; the others keep theirs."""
-    agent, first = tiny(TD3, explorer), np.arange(MANY) % 2 == 0
+    agent, first = acting(TD3, explorer), np.arange(MANY) % 2 == 0
     fresh = core.init_memory(agent, MANY, OBS, ACTION)
     _, past = act(agent, fresh, np.ones(MANY, bool), seed=7)
     one, other = act(agent, fresh, first), act(agent, past, first)
@@ -107,7 +133,7 @@ def test_an_episode_s_first_step_forgets_the_one_before(explorer: Explorer) -> N
 
 @EACH
 def test_a_memory_has_a_row_for_each_environment_and_keeps_its_shape(explorer: Explorer) -> None:
-    agent = tiny(TD3, explorer)
+    agent = acting(TD3, explorer)
     fresh = core.init_memory(agent, MANY, OBS, ACTION)
     _, later = act(agent, fresh, np.ones(MANY, bool))
     assert jax.tree.structure(fresh) == jax.tree.structure(later)

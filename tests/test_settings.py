@@ -224,12 +224,13 @@ def test_all_parts_of_the_library_are_found() -> None:
     assert ours == {
         "base": {"Deterministic", "SAC"},
         "explorer": {
-            "Analogous", "GaussianNoise", "Mixture", "OrnsteinUhlenbeck", "OwnPolicy", "Then",
-            "Uniform",
+            "Analogous", "ColouredNoise", "GaussianNoise", "GoalExploration", "MaxInfo", "Mixture",
+            "Mulex", "Optimistic", "OrnsteinUhlenbeck", "OwnPolicy", "ParameterNoise",
+            "RepeatedNoise", "StateDependentNoise", "Then", "Uniform",
         },
-        "intrinsic": {"Rnd", "Vime"},
+        "intrinsic": {"Counts", "Ex2", "Icm", "InformationGain", "Rnd", "Sum", "Vime"},
         "networks": {"Networks"},
-        "critic": {"Scalar"},
+        "critic": {"Quantiles", "Scalar", "SoftValue"},
     }  # fmt: skip
 
 

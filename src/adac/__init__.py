@@ -27,6 +27,7 @@ from adac.core.fields import setting
 from adac.core.intrinsic import Intrinsic, Rnd, Vime
 from adac.core.networks import Networks
 from adac.core.presets import make as make_agent
+from adac.core.soft_value import SoftValue
 from adac.errors import AdacError, RunError, UserError
 from adac.training.learner import Learner
 
@@ -56,6 +57,7 @@ __all__ = [
     "Rnd",
     "RunError",
     "Scalar",
+    "SoftValue",
     "Then",
     "Uniform",
     "UserError",

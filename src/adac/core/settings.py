@@ -16,12 +16,10 @@ from adac.core.explorers import Explorer
 from adac.core.fields import sentence
 from adac.core.intrinsic import InformationGain, Intrinsic, Sum
 from adac.core.networks import Networks
-from adac.core.soft_value import SoftValue
 from adac.core.validation import whole
 from adac.errors import UserError
 
 LATENT = 16  # dimensions of ξ where an explorer that needs them is chosen by name
-OWN = (SoftValue,)  # a class that no other module needs is found because it is imported
 _ROOTS: dict[str, type[Any]] = {
     "base": Base, "explorer": Explorer, "intrinsic": Intrinsic, "networks": Networks,
     "critic": Critic,

@@ -252,6 +252,7 @@ _PAPER = (
     ),
 )
 # Sparse rewards and swing-ups on which others publish, and mazes; `analysis.published` has theirs.
+BONUSES = ("vime", "rnd", "disagreement", "counts", "ex2", "icm")
 EXPLORATION = Suite(
     "exploration",
     "Exploration that the field can compare: dm_control, classic tasks and mazes",
@@ -271,7 +272,24 @@ EXPLORATION = Suite(
     schedule={"eval_every": 5_000},
 )
 PAPER: dict[str, Suite] = {suite.name: suite for suite in _PAPER}
-SUITES: dict[str, Suite] = PAPER | {EXPLORATION.name: EXPLORATION}
+EXPLORERS = Suite(
+    "explorers",
+    "Every way to explore, side by side, on TD3 and beside SAC's",
+    (MOUNTAIN_CAR, PENDULUM, "dm_control/cartpole-swingup_sparse-v0", "Hopper-v4"),
+    (
+        *named("td3", "td3-pink", "td3-white-or-pink", "td3-repeated", "td3-gsde"),
+        *named("td3-parameter-noise", "td3-optimistic", "soft-q", "mulex"),
+        # 50,000 steps are 50 episodes of three of the tasks, and 500 of them are GEP-PG's own.
+        Entrant("gep-pg", "gep-pg", {"episodes": 20, "random_episodes": 5}),
+        *named("adac-td3", "adac-td3-pink", "adac-td3-repeated", "adac-td3-entropy"),
+        *named("adac-maxinfo", "sac", "sac-pink", "sac-optimistic", "maxinfo-sac"),
+        *(Entrant(f"td3-{bonus}", f"td3-{bonus}") for bonus in BONUSES),
+        *(Entrant(f"adac-td3-{bonus}", f"adac-td3-{bonus}") for bonus in BONUSES),
+    ),
+    50_000,
+    seeds=(0, 1, 2),
+)
+SUITES: dict[str, Suite] = PAPER | {one.name: one for one in (EXPLORATION, EXPLORERS)}
 
 
 def find(what: str) -> Suite:
