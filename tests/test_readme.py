@@ -27,7 +27,10 @@ PAGES = {  # and what is there in the end
     "docs/howto/stable-baselines3.md": [],
 }
 FEW = {
-    "train": (r"--steps \d+", "--steps 150 --eval-episodes 1 --set warmup=50 batch_size=8"),
+    "train": (
+        r"--steps \d+",
+        "--steps 150 --log-every 50 --eval-episodes 1 --set warmup=50 batch_size=8",
+    ),
     "resume": (r"--steps \d+", "--steps 160"),
     "eval": (r"--episodes \d+", "--episodes 1"),
     "sweep": (r"$", " --steps 120 --seeds 2 --agent td3 --agent adac-td3"),
@@ -78,4 +81,4 @@ def test_the_examples(page: str, tmp_path: Path) -> None:
         if not name:
             run([sys.executable, str(file)], tmp_path)
     for wanted in PAGES[page]:
-        assert (tmp_path / wanted).stat().st_size > 500, wanted
+        assert (tmp_path / wanted).stat().st_size > 50, wanted

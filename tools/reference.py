@@ -76,7 +76,7 @@ ENTRIES = {
     "format": "`adac-run-1`. Another format is refused.",
     "env": "The Gymnasium id.",
     "env_kwargs": "What the environment is made with.",
-    "env_object": "True where the environment was handed over as an object: loading needs it again.",
+    "env_object": "True where the environment was given as an object: give it to `load` again.",
     "agent": "Every setting of the agent. `kind` is the class of a part.",
     "agent_name": "The named agent, or `custom`.",
     "label": "Its line in a legend.",
@@ -90,6 +90,19 @@ ENTRIES = {
     "checkpoint_every": "Steps between checkpoints; 0 is only at the end.",
     "log_every": "Steps between rows of metrics.csv.",
     "stop_return": "The run ends when an evaluation's mean return reaches this.",
+}
+
+
+FILES = {
+    "config.json": "Task, agent, seed and schedule: everything needed to repeat the run.",
+    "metrics.csv": "[Losses and diagnostics](metrics.md#metricscsv), every `log_every` steps.",
+    "evaluations.csv": "[Returns of π](metrics.md#evaluationscsv), every `eval_every` steps.",
+    "checkpoint/step-….json": "A manifest: the files of one checkpoint, with lengths and "
+    "checksums. The newest two are kept.",
+    "checkpoint/*.safetensors": "Weights, optimisers, unfinished episodes; the replay buffer in "
+    "segments.",
+    "done.json": "A trial of a sweep is finished. Names the commit that it was run from.",
+    "failure.txt": "Why the last attempt at a trial of a sweep failed.",
 }
 
 
@@ -123,8 +136,7 @@ def command_page() -> str:
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
         line = " ".join([name, *(_metavar(p) for p in arguments), *(["[OPTIONS]"] * bool(options))])
-        rows = [(f"`{_metavar(p).replace('|', '` or `')}`", "required" if p.required else "", _help(name, p))
-                for p in arguments]  # fmt: skip
+        rows = [(_choices(p), "required" if p.required else "", _help(name, p)) for p in arguments]
         rows += [(" ".join(f"`{o}`" for o in p.opts), _default(p), _help(name, p)) for p in options]
         text = command.help.strip().split("\n\n")[0] if command.help else ""
         if not text:
@@ -137,6 +149,10 @@ def command_page() -> str:
 
 def _metavar(parameter: Any) -> str:
     return str(parameter.metavar or parameter.name.upper())
+
+
+def _choices(parameter: Any) -> str:
+    return " or ".join(f"`{one}`" for one in _metavar(parameter).split("|"))
 
 
 def _help(command: str, parameter: Any) -> str:
@@ -246,15 +262,7 @@ def folder_page() -> str:
         "# Run folders",
         NOTE,
         "A run is a folder. It holds JSON, CSV and safetensors: reading one runs no code.",
-        table(("file", "what it holds"), [
-            ("`config.json`", "task, agent, seed and schedule: everything needed to repeat the run"),
-            ("`metrics.csv`", "[losses and diagnostics](metrics.md#metricscsv), a row every `log_every` steps"),
-            ("`evaluations.csv`", "[returns of π](metrics.md#evaluationscsv), a row every `eval_every` steps"),
-            ("`checkpoint/step-….json`", "a manifest: the files of one checkpoint, with lengths and checksums; the newest two are kept"),
-            ("`checkpoint/*.safetensors`", "weights, optimisers, unfinished episodes; the replay buffer in segments"),
-            ("`done.json`", "a trial of a sweep is finished; names the commit it was run from"),
-            ("`failure.txt`", "why the last attempt at a trial of a sweep failed"),
-        ]),
+        table(("file", "what it holds"), [(f"`{name}`", text) for name, text in FILES.items()]),
         "## config.json",
         table(("entry", "meaning"), [(f"`{name}`", ENTRIES[name]) for name in names]),
         "The checkpoint carries a copy of task, agent and seed under its checksum. A `config.json` "

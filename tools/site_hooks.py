@@ -42,7 +42,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Our own script in place of one that the theme would fetch."""
-    return output.replace(SHIM, os.path.relpath("assets/worker.js", posixpath.dirname(page.url) or "."))
+    return output.replace(
+        SHIM, os.path.relpath("assets/worker.js", posixpath.dirname(page.url) or ".")
+    )
 
 
 def on_post_build(config: Any) -> None:
@@ -50,7 +52,9 @@ def on_post_build(config: Any) -> None:
     for path in Path(config["site_dir"]).rglob("*.html"):
         text = path.read_text(encoding="utf-8").replace(SHIM, "assets/worker.js")  # in 404.html
         path.write_text(text, encoding="utf-8")
-        fetched = re.findall(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)="?(https?:[^" >]+)""", text)
+        fetched = re.findall(
+            r"""<(?:script|link|img|iframe)[^>]*(?:src|href)="?(https?:[^" >]+)""", text
+        )
         if fetched:
             raise SystemExit(f"{path.name} would fetch {fetched[0]}")
 

@@ -50,10 +50,14 @@ RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
 Module = Annotated[
     str | None,
     typer.Option(
-        "--import", metavar="MODULE", help="Module to import first. A run folder never makes adac import one."
+        "--import",
+        metavar="MODULE",
+        help="Module to import first. A run folder never makes adac import one.",
     ),
 ]
-Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard event files too.")]
+Tensorboard = Annotated[
+    bool, typer.Option("--tensorboard", help="Write TensorBoard event files too.")
+]
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
 
@@ -260,7 +264,8 @@ def evaluate(
         int | None, typer.Option(help="Seed of the episodes.", show_default="the run's")
     ] = None,
     video: Annotated[
-        Path | None, typer.Option(help="Write a video of the episodes, as .mp4 or .gif.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write a video of the episodes, as .mp4 or .gif.", metavar="FILE"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
