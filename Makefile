@@ -6,13 +6,17 @@
 # make torture   an hour of kills, damage and nonsense; writes docs/reliability.md
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
 # make parity    our baselines beside their published results; resumes, hours
+# make docs      the documentation as a site, in build/site; no warning and no dead link
+# make docs-serve  the same, shown in a browser while you write
+# make reference  docs/reference anew, from the code
 # make lock      requirements.lock anew, from pyproject.toml
+# make lock-docs requirements-docs.lock anew
 
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb experiments dev
 
-.PHONY: demo install quick test test-ppo lint bench parity lock clean
+.PHONY: demo install quick test test-ppo lint bench parity docs docs-serve reference lock lock-docs clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -77,5 +81,28 @@ lock: .venv/.ready
 		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --annotation-style=line \
 		$(addprefix --extra ,$(EXTRAS)) -o requirements.lock pyproject.toml
 
+# The site's environment has MkDocs only: the pages read the source, they do not import it.
+.venv-docs/.ready: requirements-docs.lock tools/venv.sh
+	sh tools/venv.sh $(PYTHON) .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --require-hashes -r requirements-docs.lock
+	touch $@
+
+docs: .venv-docs/.ready
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
+	@echo build/site/index.html
+
+docs-serve: .venv-docs/.ready
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --strict
+
+reference: .venv/.ready
+	$(BIN)/python tools/reference.py
+
+lock-docs: .venv/.ready
+	$(BIN)/python -m pip install --quiet pip-tools==7.6.2
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
+		| $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --annotation-style=line \
+		-o requirements-docs.lock -
+
 clean:
-	rm -rf .venv .venv-bench demo build dist
+	rm -rf .venv .venv-bench .venv-docs demo build dist

@@ -48,9 +48,7 @@ class SweepOptions:
         typer.Option("--publish", help="Keep small text results of finished trials in --results."),
     ] = False
     results: Annotated[Path, typer.Option(help="Where --publish puts them.")] = Path("results")
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = (
-        False
-    )
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials and stop.")] = False
 
 
 def register(app: typer.Typer, reproduce: typer.Typer) -> None:
@@ -84,7 +82,7 @@ def sweep(
     ],
     options: SweepOptions,
 ) -> None:
-    """Run many trials on all cores or a cluster; run it again to continue what was interrupted."""
+    """Run many trials on all cores or on a cluster. The same command continues a sweep."""
     if _run(_suite(what, options), options):
         raise typer.Exit(1)
 
@@ -106,7 +104,9 @@ def _suite(what: str, options: SweepOptions) -> Suite:
     if options.steps is not None:
         suite = dataclasses.replace(suite, steps=options.steps)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", suite.name):
-        raise UserError(f"'{suite.name}' is no name for a sweep: letters, digits, dots and dashes")
+        raise UserError(
+            f"'{suite.name}' cannot be the name of a sweep: use letters, digits, dots and dashes"
+        )
     return suite
 
 

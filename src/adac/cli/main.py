@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-reproduce = typer.Typer(help="Repeat what the paper reports.", no_args_is_help=True)
+reproduce = typer.Typer(help="Repeat the experiments of the paper.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
@@ -46,7 +46,21 @@ def options(
 
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
+<<<<<<< HEAD
 Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
+=======
+Module = Annotated[
+    str | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="Module to import first. A run folder never makes adac import one.",
+    ),
+]
+Tensorboard = Annotated[
+    bool, typer.Option("--tensorboard", help="Write TensorBoard event files too.")
+]
+>>>>>>> docs
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
 
@@ -61,7 +75,7 @@ def train(
     env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")],
     agent: Annotated[str, typer.Option(help="A named agent: `adac list agents`.")] = "adac-td3",
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same run, bit for bit.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -78,7 +92,7 @@ def train(
     modules: Modules = None,
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
     action_repeat: Annotated[
-        int, typer.Option(help="Steps that each action is taken; all of them count.")
+        int, typer.Option(help="Environment steps per action. Every step counts towards --steps.")
     ] = 1,
     eval_every: Annotated[int, typer.Option(help="Steps between evaluations; 0: never.")] = 5_000,
     eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10,
@@ -230,13 +244,19 @@ def _fresh_folder(env: str, agent: str, seed: int) -> Path:
 @app.command("eval")
 def evaluate(
     folder: RunFolder,
+<<<<<<< HEAD
     modules: Modules = None,
     episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
+=======
+    module: Module = None,
+    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 10,
+>>>>>>> docs
     seed: Annotated[
-        int | None, typer.Option(help="Of the episodes.", show_default="the run's")
+        int | None, typer.Option(help="Seed of the episodes.", show_default="the run's")
     ] = None,
     video: Annotated[
-        Path | None, typer.Option(help="Film the episodes, as .mp4 or .gif.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write a video of the episodes, as .mp4 or .gif.", metavar="FILE"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -248,7 +268,7 @@ def evaluate(
     import_modules(modules)
     learner = Learner.load(folder, with_replay=False)
     env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
-    film = Video(video, env) if video else None
+    recording = Video(video, env) if video else None
     used = learner.seed if seed is None else seed
     result = run_episodes(
         learner.policy,
@@ -256,10 +276,10 @@ def evaluate(
         episodes,
         used,
         name=learner.env_id,
-        frame=film.add if film else None,
+        frame=recording.add if recording else None,
     )
-    if film:
-        film.close()
+    if recording:
+        recording.close()
     env.close()
     learner.close()
     facts = {"env": learner.env_id, "agent": learner.agent_name, "step": learner.step, "seed": used}
@@ -273,16 +293,16 @@ def evaluate(
         f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
     )
     if video:
-        print(f"film: {video}")
+        print(f"video: {video}")
 
 
 @reproduce.command()
 def theorem(
-    mdps: Annotated[int, typer.Option(help="Random MDPs.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Of the MDPs.")] = 0,
+    mdps: Annotated[int, typer.Option(help="How many random MDPs.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Seed of the MDPs.")] = 0,
     out: Annotated[Path, typer.Option(help="Where the PNG and the CSV go.")] = Path("theorem"),
 ) -> None:
-    """Theorem 1 on random tabular MDPs: what holds, what does not, and counter-examples."""
+    """Check Theorem 1 on random tabular MDPs, with counter-examples where it fails."""
     from adac.experiments.paper.theorem import run
 
     run(mdps, seed, out)

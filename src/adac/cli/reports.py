@@ -22,7 +22,7 @@ def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
     app.command()(figure)
     app.command()(report)
     reproduce.command()(svgd)
-    results = typer.Typer(help="Results as others keep theirs.", no_args_is_help=True)
+    results = typer.Typer(help="Exchange results with other programs.", no_args_is_help=True)
     results.command()(export)
     app.add_typer(results, name="results")
 
@@ -55,10 +55,10 @@ def report(
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="The page.")] = Path("report.html"),
     title: Annotated[
-        str | None, typer.Option(help="At the top of the page.", show_default="DIR's name")
+        str | None, typer.Option(help="Title of the page.", show_default="DIR's name")
     ] = None,
 ) -> None:
-    """One self-contained page: learning curves, final table, snapshots, settings."""
+    """Write one HTML page: learning curves, final table, snapshots, settings."""
     from adac.experiments.analysis.report import write_report
 
     notes = write_report(folder, out, title)
@@ -74,10 +74,10 @@ def figure(
     folders: Folders,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where PNG, SVG and CSV go.")] = Path(),
     stem: Annotated[
-        str | None, typer.Option("--as", help="Their name.", show_default="DIR's, or KIND")
+        str | None, typer.Option("--as", help="Name of the files.", show_default="DIR's, or KIND")
     ] = None,
 ) -> None:
-    """A figure of any runs, with its numbers and the table of final scores."""
+    """Draw a figure of any runs, with its numbers and the table of final scores."""
     for path in figures.draw(kind, folders, out, stem):
         print(path)
 
@@ -86,7 +86,7 @@ def export(
     folders: Folders,
     out: Annotated[Path, typer.Option("-o", "--out", help="The file.")] = Path("results.csv"),
 ) -> None:
-    """Every evaluation as exp_name,env_name,seed,metric,env_step,value, as SimbaV2 publishes."""
+    """Write every evaluation as CSV, in the columns that SimbaV2 publishes."""
     from adac.experiments.analysis.exchange import Record, write
     from adac.experiments.analysis.results import read_results
 
@@ -110,7 +110,7 @@ def svgd(
     ] = False,
     results: Annotated[Path, typer.Option(help="Where --publish puts it.")] = Path("results"),
 ) -> None:
-    """Figure 1: amortised SVGD under several β on two densities, the paper's form and ours."""
+    """Draw Figure 1: amortised SVGD under several β, in the paper's form and in ours."""
     from adac.experiments.paper.svgd_figure import run
     from adac.experiments.sweeps.suites import parse_seeds
 
