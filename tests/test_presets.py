@@ -1,4 +1,4 @@
-"""The named agents carry the paper's settings (Appendix E), or what the ablation made of them."""
+"""The named agents: baselines as recommended today, the paper's exactly as it has them."""
 
 import dataclasses
 
@@ -9,13 +9,11 @@ from adac.core.bases import SAC, Deterministic
 from adac.core.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
 from adac.errors import UserError
 
-ADAC_TD3 = ["adac-td3", "paper-adac-td3", "adac-td3-no-cotraining"]
-ADAC_DDPG = ["adac-ddpg", "paper-adac-ddpg", "adac-ddpg-no-cotraining"]
-DDPGS = ["ddpg", "ddpg-gaussian-1.0", "ddpg-ou-0.2", "ddpg-ou-1.0"]
+PAPER_ADAC = [name for name in presets.AGENTS if name.startswith("paper-adac")]
 
 
-@pytest.mark.parametrize("name", [*ADAC_TD3, "td3"])
-def test_td3_settings(name: str) -> None:
+@pytest.mark.parametrize("name", ["paper-td3", *(n for n in PAPER_ADAC if "td3" in n)])
+def test_the_papers_td3(name: str) -> None:
     agent = presets.make(name)
     assert agent.base == Deterministic(
         actor_lr=1e-3,
@@ -28,10 +26,11 @@ def test_td3_settings(name: str) -> None:
         target_clip=0.5,
     )
     assert agent.batch_size == 100
+    assert agent.networks.actor_hidden == agent.networks.critic_hidden == (400, 300)
 
 
-@pytest.mark.parametrize("name", [*ADAC_DDPG, *DDPGS])
-def test_ddpg_settings(name: str) -> None:
+@pytest.mark.parametrize("name", ["paper-ddpg", *(n for n in PAPER_ADAC if "ddpg" in n)])
+def test_the_papers_ddpg(name: str) -> None:
     agent = presets.make(name)
     assert isinstance(agent.base, Deterministic)
     assert (agent.base.actor_lr, agent.base.critic_lr) == (1e-4, 1e-3)
@@ -40,29 +39,41 @@ def test_ddpg_settings(name: str) -> None:
     assert agent.batch_size == 64
 
 
-@pytest.mark.parametrize("name", [*ADAC_TD3, *ADAC_DDPG])
-def test_adac_settings(name: str) -> None:
+@pytest.mark.parametrize("name", PAPER_ADAC)
+def test_the_papers_adac_acts_and_learns_from_the_first_step(name: str) -> None:
     agent = presets.make(name)
     explorer = agent.explorer
     assert isinstance(explorer, Analogous)
-    assert explorer.behaviour_lr == (3e-4 if name in ADAC_TD3 else 1e-4)
-    ours = name in ("adac-td3", "adac-td3-no-cotraining")  # what the ablation has moved
-    assert explorer.particles == (8 if ours else 32)
-    assert (explorer.beta_start, explorer.beta_end) == ((0.2, 0.2) if ours else (2.0, 1.0))
-    assert explorer.score_floor == (1.0 if ours else 0.0)
-    assert explorer.latent_correlation == ((0.0, 0.95) if ours else 0.0)
+    assert (agent.warmup, agent.learn_after) == (0, 1)
+    assert agent.behaviour == explorer
+    assert explorer.behaviour_lr == (3e-4 if "td3" in name else 1e-4)
+    assert (explorer.particles, explorer.beta_start, explorer.beta_end) == (32, 2.0, 1.0)
+    assert explorer.optimisers == "two"  # Appendix B
     assert explorer.co_training == ("no-cotraining" not in name)
-    assert agent.networks.latent == 16
-    assert agent.networks.actor_hidden == agent.networks.critic_hidden == (400, 300)
-    assert agent.networks.latent_hidden == (100,)
+    assert (agent.networks.latent, agent.networks.latent_hidden) == (16, (100,))
+
+
+@pytest.mark.parametrize(
+    ("adac", "baseline"), [("adac-td3", "td3"), ("adac-ddpg", "ddpg"), ("adac-sac", "sac"),
+                           ("adac-crossq", "crossq-td3")],
+)  # fmt: skip
+def test_adac_has_the_base_of_the_baseline_beside_it(adac: str, baseline: str) -> None:
+    one, other = presets.make(adac), presets.make(baseline)
+    assert one.base == other.base
+    assert one.critic == other.critic
+    same = ("batch_size", "warmup", "learn_after", "updates_per_step", "n_steps", "replay_size")
+    assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
+    layers = (*one.networks.actor_hidden, *one.networks.latent_hidden)
+    assert layers == other.networks.actor_hidden
+    assert one.networks.critic_hidden == other.networks.critic_hidden
 
 
 @pytest.mark.parametrize("name", presets.AGENTS)
 def test_what_all_have(name: str) -> None:
     agent = presets.make(name)
     assert agent.replay_size == 1_000_000
-    assert (agent.intrinsic is None) == (not name.endswith(("-vime", "-rnd")))
-    assert agent.streams == (2 if name.startswith("adac") and agent.intrinsic is not None else 1)
+    if name.endswith(("-vime", "-rnd")):
+        assert agent.streams == (2 if "adac" in name else 1)
     assert presets.AGENTS[name][0]
 
 
@@ -86,10 +97,11 @@ def test_paper_agents_are_literal(name: str) -> None:
 
 def test_noise_of_the_plain_agents() -> None:
     assert presets.make("td3").explorer == GaussianNoise(0.1)
-    assert presets.make("ddpg").explorer == GaussianNoise(0.2)
+    assert presets.make("ddpg").explorer == GaussianNoise(0.1)
     assert presets.make("ddpg-gaussian-1.0").explorer == GaussianNoise(1.0)
     assert presets.make("ddpg-ou-0.2").explorer == OrnsteinUhlenbeck(0.2)
     assert presets.make("ddpg-ou-1.0").explorer == OrnsteinUhlenbeck(1.0)
+    assert presets.make("paper-ddpg").explorer == OrnsteinUhlenbeck(0.2)
 
 
 def test_sac_settings() -> None:

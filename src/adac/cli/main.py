@@ -46,21 +46,9 @@ def options(
 
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
-<<<<<<< HEAD
-Tensorboard = Annotated[bool, typer.Option("--tensorboard", help="Write event files too.")]
-=======
-Module = Annotated[
-    str | None,
-    typer.Option(
-        "--import",
-        metavar="MODULE",
-        help="Module to import first. A run folder never makes adac import one.",
-    ),
-]
 Tensorboard = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard event files too.")
 ]
->>>>>>> docs
 Wandb = Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases (works offline).")]
 
 
@@ -244,13 +232,8 @@ def _fresh_folder(env: str, agent: str, seed: int) -> Path:
 @app.command("eval")
 def evaluate(
     folder: RunFolder,
-<<<<<<< HEAD
     modules: Modules = None,
-    episodes: Annotated[int, typer.Option(help="Episodes.")] = 10,
-=======
-    module: Module = None,
     episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 10,
->>>>>>> docs
     seed: Annotated[
         int | None, typer.Option(help="Seed of the episodes.", show_default="the run's")
     ] = None,

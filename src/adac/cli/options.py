@@ -14,7 +14,7 @@ Modules = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="That registers the task or defines a part; a folder's word is not enough.",
+        help="Module to import first: it registers a task or defines a part. Run folders import none.",
     ),
 ]
 
