@@ -14,7 +14,7 @@ Modules = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="Module to import first: it registers a task or defines a part. Run folders import none.",
+        help="Import this module first: it registers a task or defines a part.",
     ),
 ]
 
