@@ -88,7 +88,7 @@ lock: .venv/.ready
 	touch $@
 
 docs: .venv-docs/.ready
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --clean
 	@echo build/site/index.html
 
 docs-serve: .venv-docs/.ready
