@@ -11,6 +11,10 @@ from adac.errors import UserError
 
 ADAC_TD3 = ["adac-td3", "paper-adac-td3", "adac-td3-no-cotraining"]
 ADAC_DDPG = ["adac-ddpg", "paper-adac-ddpg", "adac-ddpg-no-cotraining"]
+WITH_A_BONUS = (
+    *("-vime", "-rnd", "-disagreement", "-counts", "-ex2", "-icm"),
+    *("maxinfo-sac", "adac-maxinfo", "mulex"),
+)
 DDPGS = ["ddpg", "ddpg-gaussian-1.0", "ddpg-ou-0.2", "ddpg-ou-1.0"]
 
 
@@ -61,8 +65,9 @@ def test_adac_settings(name: str) -> None:
 def test_what_all_have(name: str) -> None:
     agent = presets.make(name)
     assert agent.replay_size == 1_000_000
-    assert (agent.intrinsic is None) == (not name.endswith(("-vime", "-rnd")))
-    assert agent.streams == (2 if name.startswith("adac") and agent.intrinsic is not None else 1)
+    assert (agent.intrinsic is not None) == name.endswith(WITH_A_BONUS)
+    beside = 2 if "adac" in name and agent.intrinsic is not None else 1
+    assert agent.streams == (3 if name == "mulex" else beside)
     assert presets.AGENTS[name][0]
 
 
