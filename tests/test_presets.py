@@ -9,6 +9,10 @@ from adac.core.bases import SAC, Deterministic
 from adac.core.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
 from adac.errors import UserError
 
+WITH_A_BONUS = (
+    *("-vime", "-rnd", "-disagreement", "-counts", "-ex2", "-icm"),
+    *("maxinfo-sac", "adac-maxinfo", "mulex"),
+)
 PAPER_ADAC = [name for name in presets.AGENTS if name.startswith("paper-adac")]
 
 
@@ -72,8 +76,9 @@ def test_adac_has_the_base_of_the_baseline_beside_it(adac: str, baseline: str) -
 def test_what_all_have(name: str) -> None:
     agent = presets.make(name)
     assert agent.replay_size == 1_000_000
-    if name.endswith(("-vime", "-rnd")):
-        assert agent.streams == (2 if "adac" in name else 1)
+    assert (agent.intrinsic is not None) == name.endswith(WITH_A_BONUS)
+    beside = 2 if "adac" in name and agent.intrinsic is not None else 1
+    assert agent.streams == (3 if name == "mulex" else beside)
     assert presets.AGENTS[name][0]
 
 

@@ -204,7 +204,7 @@ def test_a_stored_agent_without_a_younger_setting_does_what_it_did() -> None:
 
 
 def own_kinds() -> list[type[Any]]:
-    found = [kind for part in PARTS for kind in settings.kinds(part).values()]
+    found = [kind for part in sorted(PARTS) for kind in settings.kinds(part).values()]
     return [Agent, *(kind for kind in found if kind.__module__.startswith("adac."))]
 
 

@@ -246,7 +246,7 @@ def _improve_intrinsic(
 def _improve_critics(
     agent: Agent, state: AgentState, batch: Batch, key: Array
 ) -> tuple[Net, Metrics]:
-    """Every critic of every stream towards its own reward, all bootstrapped through π (Eq. 5)."""
+    """Every critic of every stream towards its own reward."""
     bonus = None if agent.intrinsic is None else batch.bonus
     rewards = agent.explorer.streams(batch.reward, bonus, state.explorer)
     discount, key_of = agent.base.discount * batch.continues, partial(jax.random.fold_in, key)
