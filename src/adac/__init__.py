@@ -30,6 +30,7 @@ from adac.core.presets import make as make_agent
 from adac.core.soft_value import SoftValue
 from adac.errors import AdacError, RunError, UserError
 from adac.training.learner import Learner
+from adac.training.policy import TargetPolicy as Policy
 
 _envs.register()
 
@@ -53,6 +54,7 @@ __all__ = [
     "Networks",
     "OrnsteinUhlenbeck",
     "OwnPolicy",
+    "Policy",
     "Quantiles",
     "Rnd",
     "RunError",

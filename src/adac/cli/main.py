@@ -1,7 +1,6 @@
 """The `adac` command."""
 
 import io
-import json
 import os
 import re
 import sys
@@ -15,9 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from adac.cli import experiments as commands
-from adac.cli import listing
+from adac.cli import listing, policies
 from adac.cli import reports as report_commands
 from adac.cli.options import Modules, import_modules, parse_settings
+from adac.cli.policies import RunFolder
 from adac.cli.stop import Stop
 from adac.errors import AdacError, RunError, UserError
 
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 reproduce = typer.Typer(help="Repeat the experiments of the paper.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
+policies.register(app)
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
 listing.register(app)
@@ -45,7 +46,6 @@ def options(
     """Exploration in continuous control: train, watch, evaluate, save and resume."""
 
 
-RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
 Tensorboard = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard event files too.")
 ]
@@ -94,6 +94,9 @@ def train(
             help="End when an evaluation's mean return reaches this.", show_default="never"
         ),
     ] = None,
+    save_best: Annotated[
+        bool, typer.Option("--save-best", help="Keep the best evaluation's policy, in DIR/best.")
+    ] = False,
     tensorboard: Tensorboard = False,
     wandb: Wandb = False,
 ) -> None:
@@ -105,7 +108,9 @@ def train(
 
     if steps < 1:
         raise UserError(f"steps must be at least 1, not {steps}")
-    schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
+    schedule = Schedule(
+        eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best
+    )
     overrides = parse_settings(set_ or [])
     import_modules(modules)
     if out is not None:
@@ -227,56 +232,6 @@ def _fresh_folder(env: str, agent: str, seed: int) -> Path:
         except FileExistsError:
             continue
     return folder
-
-
-@app.command("eval")
-def evaluate(
-    folder: RunFolder,
-    modules: Modules = None,
-    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 10,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the episodes.", show_default="the run's")
-    ] = None,
-    video: Annotated[
-        Path | None,
-        typer.Option(help="Write a video of the episodes, as .mp4 or .gif.", metavar="FILE"),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Evaluate the target policy of a run."""
-    from adac.runs.video import Video
-    from adac.training.evaluation import evaluate as run_episodes
-    from adac.training.learner import Learner
-
-    import_modules(modules)
-    learner = Learner.load(folder, with_replay=False)
-    env = learner.make_env(**({"render_mode": "rgb_array"} if video else {}))
-    recording = Video(video, env) if video else None
-    used = learner.seed if seed is None else seed
-    result = run_episodes(
-        learner.policy,
-        env,
-        episodes,
-        used,
-        name=learner.env_id,
-        frame=recording.add if recording else None,
-    )
-    if recording:
-        recording.close()
-    env.close()
-    learner.close()
-    facts = {"env": learner.env_id, "agent": learner.agent_name, "step": learner.step, "seed": used}
-    if as_json:
-        print(json.dumps(facts | result.summary() | {"returns": result.returns.tolist()}))
-        return
-    summary = result.summary()
-    print(
-        f"{learner.agent_name} on {learner.env_id} at step {learner.step:,}: "
-        f"{summary['mean_return']:.1f} ± {summary['std_return']:.1f} over {episodes} episodes "
-        f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
-    )
-    if video:
-        print(f"video: {video}")
 
 
 @reproduce.command()

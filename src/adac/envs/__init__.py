@@ -1,6 +1,6 @@
 """The nineteen tasks of the paper, registered with Gymnasium on import."""
 
-from adac.envs.flatten import flattened, require_flattenable, vectors
+from adac.envs.flatten import flattened, is_vector, require_flattenable, vectors
 from adac.envs.make import (
     Description,
     describe,
@@ -27,6 +27,7 @@ __all__ = [
     "environment_steps",
     "flattened",
     "import_module_of",
+    "is_vector",
     "make",
     "maze_of",
     "register",

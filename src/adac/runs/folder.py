@@ -1,4 +1,4 @@
-"""Run folders: config.json, metrics.csv, evaluations.csv, checkpoint/; what tells them apart."""
+"""Run folders: config.json, tables of results, checkpoint/, best/; what tells them apart."""
 
 import importlib.metadata
 import json
@@ -21,8 +21,10 @@ CONFIG: dict[str, type | tuple[type, ...]] = {
 PLAN: dict[str, type | tuple[type, ...]] = {
     "steps": int, "horizon": int, "eval_every": int, "eval_episodes": int, "checkpoint_every": int,
     "log_every": int, "stop_return": (int, float), "label": str, "env_object": bool,
+    "save_best": bool,
 }  # fmt: skip
 MOST_BYTES = 2**24  # of config.json
+BEST = Path("best") / "policy.safetensors"
 # What a run's bits depend on: each checkpoint carries a copy, under its checksum.
 ESSENCE = ("env", "env_kwargs", "agent", "seed", "num_envs")
 
@@ -58,7 +60,7 @@ def make_folder(folder: Path) -> None:
 
 def forget_results(folder: Path) -> None:
     """Of a run that is being replaced by another."""
-    for name in ("metrics.csv", "evaluations.csv", "snapshots.csv", "done.json"):
+    for name in ("metrics.csv", "evaluations.csv", "snapshots.csv", "done.json", BEST):
         (folder / name).unlink(missing_ok=True)
 
 

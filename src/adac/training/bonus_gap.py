@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, SupportsFloat
 
 import gymnasium
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from adac.envs import flattened
 from adac.training.environments import check_spaces
+from adac.training.loop import GAP, Loop
 
 Floats = NDArray[np.float32]
 Bonus = Callable[[Floats, Floats, Floats], Any]  # (obs, action, next_obs) [B, ...] → [B]
@@ -81,6 +83,18 @@ def follow(
         return np.asarray(action)
 
     return policy
+
+
+def behaviour(loop: Loop, traces: Sequence[Trace], salt: int) -> Callable[[Floats], Floats]:
+    """μ as it is now, on these environments; `salt` tells its random actions from others'."""
+    explorer = loop.agent.explorer
+    key = jax.random.fold_in(loop.keys[GAP], salt)
+
+    def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
+        action, memory = loop.running.act(obs, memory, first, key, number, explorer=explorer)
+        return action, memory
+
+    return follow(act, loop.init_memory(explorer, len(traces)), traces)
 
 
 def episode_gap(

@@ -1,10 +1,11 @@
 """The folders that a learner was loaded from or saved to, and whose runs are in them."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from adac import envs
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
 from adac.runs.files import locked
@@ -52,3 +53,19 @@ class Folders:
             if replaces:
                 forget_results(folder)
             write_config(folder, config | ({} if replaces else plan_of(folder)))
+
+
+def task_settings(
+    folder: Path, config: Mapping[str, Any], given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the task of a run is made with, where its folder may be believed to say so."""
+    if config.get("env_object"):
+        raise UserError(
+            f"{folder} was trained on an environment that '{config['env']}' alone does not "
+            "tell: pass one, Learner.load(folder, env=...)"
+        )
+    envs.require_imported(config["env"], folder)
+    kwargs = dict(config["env_kwargs"] if given is None else given)
+    if given is None:
+        envs.require_no_paths(kwargs, folder)
+    return kwargs

@@ -11,21 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac import envs
+from adac.core import agent as core
 from adac.core import presets, settings
 from adac.core.agent import Agent, AgentState
 from adac.core.validation import whole
 from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
+from adac.runs.export.facts import Facts
 from adac.runs.folder import essence, read_config, require_essence, versions
+from adac.training import best
 from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
-from adac.training.bonus_gap import Trace, Transitions, episode_gap, follow
+from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
 from adac.training.environments import Environments
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
-from adac.training.folders import Folders
+from adac.training.folders import Folders, task_settings
 from adac.training.inputs import actions, batch, describe, numbers, observations, require_fitting
-from adac.training.loop import GAP, PREDICT, Loop
+from adac.training.loop import PREDICT, Loop
 from adac.training.memory import require_countable
+from adac.training.policy import TargetPolicy
 from adac.training.replay import Replay
 from adac.training.train import Callback, Schedule, train
 
@@ -69,6 +73,7 @@ class Learner:
         self.loop = Loop(settings.override(chosen, overrides or {}), environments, seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
+        self.best: TargetPolicy | None = None  # of the best evaluation, where it is kept
         self.folders = Folders()
         self._predictions = 0
 
@@ -140,6 +145,7 @@ class Learner:
         checkpoint_every: int | None = None,
         log_every: int = 1_000,
         stop_return: float | None = None,
+        save_best: bool = False,
         horizon: int | None = None,
         callback: Callback | None = None,
         tensorboard: bool = False,
@@ -149,13 +155,16 @@ class Learner:
 
         With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
         checkpoint/, which is written every 10,000 steps unless told otherwise, and at the end,
-        also where that is Ctrl-C. `callback` is called after every step and ends the training by
-        returning False. β is annealed over `horizon` steps, which is the end of this call unless
-        told otherwise: if you call `learn` several times, name the whole.
+        also where that is Ctrl-C; `save_best` keeps the best evaluation's policy in best/.
+        `callback` is called after every step and ends the training by returning False. β is
+        annealed over `horizon` steps, which is the end of this call unless told otherwise: if you
+        call `learn` several times, name the whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
-        schedule = Schedule(eval_every, eval_episodes, checkpoint_every, log_every, stop_return)
+        schedule = Schedule(
+            eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best
+        )
         train(
             self,
             self.step + whole("steps", steps),
@@ -242,6 +251,13 @@ class Learner:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""
         return np.asarray(self.loop.running.greedy(obs))
 
+    def target_policy(self) -> TargetPolicy:
+        """π alone, as it is now, to `save` in a small file; see docs/export.md."""
+        space = self.loop.environments.observation_space
+        facts = Facts(self.env_id, self.agent_name, self.seed, self.step, not envs.is_vector(space))
+        policy = core.target_policy(self.agent, self.state)
+        return TargetPolicy.of(self.agent, policy, self.loop.environments.scaling, facts, space)
+
     def evaluate(
         self,
         episodes: int = 10,
@@ -262,14 +278,6 @@ class Learner:
     ) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
         traces = [Trace(env) for env in self._evaluation_envs(episodes)]
-        memory = self.loop.init_memory(self.agent.explorer, len(traces))
-        key = jax.random.fold_in(self.loop.keys[GAP], salt)
-
-        def act(obs: Floats, memory: Any, first: NDArray[Any], number: Any) -> tuple[Any, Any]:
-            action, memory = self.loop.running.act(
-                obs, memory, first, key, number, explorer=self.agent.explorer
-            )
-            return action, memory
 
         def run(policy: Policy) -> list[Transitions]:
             name = self.env_id
@@ -278,7 +286,7 @@ class Learner:
 
         return episode_gap(
             self.loop.running.bonus,
-            run(follow(act, memory, traces)),
+            run(behaviour(self.loop, traces, salt)),
             run(self.policy),
             self.agent.base.discount,
         )
@@ -319,12 +327,14 @@ class Learner:
         """
         with self.folders.written(Path(folder), self.config(), overwrite=overwrite) as store:
             self.save_to(store)
+        best.put(Path(folder), self.best)
 
     def save_to(self, store: Store) -> None:
         self.loop.require_finite()
         arrays, facts = self.loop.snapshot()
         facts |= {"wall_seconds": self.wall_seconds, "evaluated": self.evaluated}
         facts["config"] = essence(self.config())
+        arrays, facts = best.pack(self.best, arrays, facts)
         store.save(self.step, arrays, facts, self.replay)
 
     @classmethod
@@ -345,22 +355,13 @@ class Learner:
         """
         folder = Path(folder)
         config = read_config(folder)
-        kwargs = config["env_kwargs"] if env_kwargs is None else dict(env_kwargs)
-        if env is None:
-            if config.get("env_object"):
-                raise UserError(
-                    f"{folder} was trained on an environment that '{config['env']}' alone does not "
-                    "tell: pass one, Learner.load(folder, env=...)"
-                )
-            envs.require_imported(config["env"], folder)
-            if env_kwargs is None:
-                envs.require_no_paths(kwargs, folder)
+        kwargs = task_settings(folder, config, env_kwargs) if env is None else None
         learner = cls(
             env if env is not None else config["env"],
             settings.from_json(config["agent"], like=agent),
             seed=config["seed"],
             num_envs=config["num_envs"],
-            env_kwargs=kwargs if env is None else None,
+            env_kwargs=kwargs,
             eval_env=eval_env,
         )
         learner.agent_name = config["agent_name"]
@@ -387,6 +388,7 @@ class Learner:
         notes = self.loop.restore(contents.arrays, facts, with_replay=with_replay)
         self.wall_seconds = float(facts["wall_seconds"])
         self.evaluated = int(facts["evaluated"])
+        self.best = best.unpack(contents.arrays, facts)
         for note in [*contents.warnings, *notes]:
             warnings.warn(note, stacklevel=3)
 

@@ -20,6 +20,7 @@ from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
+from adac.training import best
 from adac.training.answers import Floats
 from adac.training.compiled import metric_names
 from adac.training.evaluation import StoppedError
@@ -42,6 +43,7 @@ class Schedule:
     checkpoint_every: int = 0
     log_every: int = 1_000
     stop_return: float | None = None  # end when an evaluation's mean return reaches this
+    save_best: bool = False  # keep the policy of the best evaluation
 
     def __post_init__(self) -> None:
         try:
@@ -54,6 +56,8 @@ class Schedule:
             raise UserError(str(error)) from None
         if self.stop_return is not None and not self.eval_every:
             raise UserError("stop_return needs evaluations: set eval_every")
+        if self.save_best and not self.eval_every:
+            raise UserError("save_best needs evaluations: set eval_every")
 
 
 class Recorder:
@@ -124,8 +128,10 @@ def train(
         raise UserError(f"callback must be a function of the learner, not {callback!r}")
     if schedule.eval_every:
         learner.require_evaluable()
-    if folder is None and (tensorboard or wandb or schedule.checkpoint_every):
-        raise UserError("tensorboard, wandb and checkpoint_every need a run folder: pass out=")
+    if folder is None and (tensorboard or wandb or schedule.checkpoint_every or schedule.save_best):
+        raise UserError(
+            "tensorboard, wandb, checkpoint_every and save_best need a run folder: pass out="
+        )
     learner.loop.horizon = horizon
     with contextlib.ExitStack() as stack:
         if folder is not None:
@@ -160,6 +166,8 @@ class _Run:
 
     def begin(self) -> None:
         """A first checkpoint, so that a kill at any moment leaves something to resume."""
+        if self.folder is not None:
+            best.put(self.folder, self.learner.best)
         if self.schedule.checkpoint_every and self.store and self.store.last_step() is None:
             self._checkpoint()
 
@@ -263,6 +271,10 @@ class _Run:
         )
         if self.recorder is not None:
             self.recorder.add(self.recorder.evaluations, row)
+        if self.schedule.save_best and best.improves(learner.best, result["mean_return"]):
+            learner.best = learner.target_policy().worth(result["mean_return"])
+            if self.folder is not None:
+                best.put(self.folder, learner.best)
         wanted = self.schedule.stop_return
         self._enough = wanted is not None and result["mean_return"] >= wanted
 

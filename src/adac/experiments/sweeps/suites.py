@@ -37,7 +37,7 @@ class Suite:
     entrants: tuple[Entrant, ...]
     steps: int | Mapping[str, int]  # for all tasks, or for each
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    schedule: Mapping[str, int] = field(default_factory=dict)  # what differs from `plan`
+    schedule: Mapping[str, Any] = field(default_factory=dict)  # what differs from `plan`
     num_envs: int = 1
     snapshots: tuple[str, ...] = ()  # entrants whose policies are looked at, with the first seed
     figure: str = "curves"  # the kind that `adac reproduce` draws
@@ -310,6 +310,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "title": str, "tasks": list, "agents": list, "seeds": (int, list),
     "steps": (int, dict), "num_envs": int, "settings": dict, "variants": list,
     **dict.fromkeys(_SCHEDULE, int), "stop_return": (int, float),
+    "save_best": bool,
 }  # fmt: skip
 
 
@@ -356,7 +357,7 @@ def _check(data: Any, keys: Mapping[str, type | tuple[type, ...]], where: str) -
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1) or sorted(keys)
             raise UserError(f"{where} has the unknown key '{key}'; did you mean {', '.join(near)}?")
-        if not isinstance(value, keys[key]) or isinstance(value, bool):
+        if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
             raise UserError(f"{where}: '{key}' can not be {value!r}")
 
 

@@ -59,7 +59,7 @@ class Trial:
     def identity(self) -> dict[str, Any]:
         """All that a result depends on; how often it is saved or looked at is not part of that."""
         schedule = dataclasses.asdict(self.schedule)
-        del schedule["checkpoint_every"]
+        del schedule["checkpoint_every"], schedule["save_best"]
         return {
             "task": self.task,
             "agent": comparable(self.agent),
@@ -105,6 +105,8 @@ def make_trial(
     if agent == ppo.NAME:
         if schedule is not None and schedule.stop_return is not None:
             raise UserError("ppo has no stop_return: leave it out, or leave ppo out")
+        if schedule is not None and schedule.save_best:
+            raise UserError("ppo has no save_best: leave it out, or leave ppo out")
         chosen = ppo.override(overrides or {})
     else:
         made = settings.override(presets.make(agent), overrides or {})

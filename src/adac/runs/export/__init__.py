@@ -1,0 +1,1 @@
+"""A policy in the forms that others read: an ONNX graph, NumPy's arrays, C, and a small file."""
