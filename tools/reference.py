@@ -89,6 +89,7 @@ ENTRIES = {
     "eval_episodes": "Episodes of an evaluation.",
     "checkpoint_every": "Steps between checkpoints; 0 is only at the end.",
     "log_every": "Steps between rows of metrics.csv.",
+    "save_best": "True where the policy of the best evaluation is kept.",
     "stop_return": "The run ends when an evaluation's mean return reaches this.",
 }
 
