@@ -54,7 +54,9 @@ class MadeUp(Intrinsic):
 def tiny(
     base: Base = TD3, explorer: Explorer = ADAC, intrinsic: Intrinsic | None = None, **kw: Any
 ) -> Agent:
-    return Agent(base, explorer, intrinsic, kw.pop("networks", TINY), batch_size=BATCH, **kw)
+    """It learns once its warm-up is over, so that steps and updates can be counted."""
+    kw = {"networks": TINY, "learn_after": kw.get("warmup", 1_000)} | kw
+    return Agent(base, explorer, intrinsic, batch_size=BATCH, **kw)
 
 
 def start(agent: Agent, seed: int = 0, obs_dim: int = OBS, action_dim: int = ACTION) -> AgentState:
@@ -305,6 +307,7 @@ TOY_AGENT = Agent(
     Networks(actor_hidden=(16,), critic_hidden=(32,), latent=4, latent_hidden=(16,)),
     batch_size=32,
     warmup=100,
+    learn_after=100,
 )
 
 

@@ -15,6 +15,7 @@ from adac.core import agent as core
 from adac.core.agent import Agent, Batch
 from adac.core.bases import SAC, Base
 from adac.core.critics import Critic
+from adac.core.diagnose import diagnose
 from adac.core.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
 from adac.core.intrinsic import Intrinsic
 from adac.core.normalise import empty, normalise, observe
@@ -45,7 +46,8 @@ from helpers import (
 )
 
 SEPARATE = dataclasses.replace(ADAC, co_training=False)
-STILL = dataclasses.replace(ADAC, behaviour_lr=0.0)
+TWO = dataclasses.replace(ADAC, optimisers="two")  # one for J_π, one for J_μ (Appendix B)
+STILL = dataclasses.replace(TWO, behaviour_lr=0.0)
 
 
 def batches(count: int, bonus: float = 1.0) -> list[Batch]:
@@ -71,8 +73,11 @@ def test_adac_that_never_learns_its_behaviour_is_its_base(base: Base) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e6])
-def test_a_bonus_moves_the_behaviour_side_and_nothing_else(factor: float) -> None:
-    agent = tiny(intrinsic=MadeUp())
+@pytest.mark.parametrize("explorer", [ADAC, TWO], ids=["one optimiser", "two"])
+def test_a_bonus_moves_the_behaviour_side_and_nothing_else(
+    explorer: Explorer, factor: float
+) -> None:
+    agent = tiny(explorer=explorer, intrinsic=MadeUp())
     (quiet,), (loud,) = batches(1), batches(1, factor)
     before = run(agent, start(agent), batches(4))  # Adam's first step would forget magnitudes
     one, metrics = step(agent, before, quiet)
@@ -80,12 +85,13 @@ def test_a_bonus_moves_the_behaviour_side_and_nothing_else(factor: float) -> Non
     assert_same_bits(one.critic.params[0], other.critic.params[0])
     assert_same_bits(one.critic.target[0], other.critic.target[0])
     assert_same_bits(first_moment(one.critic.opts[0])[0], first_moment(other.critic.opts[0])[0])
-    assert_same_bits(one.actor.opts[0], other.actor.opts[0])  # π's own gradient
+    if explorer is TWO:
+        assert_same_bits(one.actor.opts[0], other.actor.opts[0])  # π's own gradient
     assert metrics["q"] == loud_metrics["q"]
     assert metrics["actor_loss"] == loud_metrics["actor_loss"]
     behaviour = first_moment(one.critic.opts[0])[1], first_moment(other.critic.opts[0])[1]
     assert not unmoved(*behaviour)
-    assert not unmoved(first_moment(one.actor.opts[1]), first_moment(other.actor.opts[1]))
+    assert not unmoved(first_moment(one.actor.opts[-1]), first_moment(other.actor.opts[-1]))
 
 
 def test_without_co_training_the_task_side_never_hears_of_the_bonus() -> None:
@@ -133,17 +139,20 @@ def test_a_fresh_bonus_replaces_the_stored_one() -> None:
     "agent",
     [
         tiny(intrinsic=MadeUp()),
+        tiny(explorer=TWO, intrinsic=MadeUp()),
         tiny(explorer=SEPARATE, intrinsic=MadeUp()),
         tiny(SAC(), OwnPolicy()),
     ],
-    ids=["co-training", "separate", "sac"],
+    ids=["one optimiser", "two", "separate", "sac"],
 )
 def test_every_leaf_moves(agent: Agent) -> None:
     """Of every stream, member and network, online and target: no critic is forgotten."""
     before = start(agent)
     after = run(agent, before, batches(6))
-    co_trained = agent.explorer.trained and not agent.explorer.separate
+    explorer = agent.explorer
+    co_trained = explorer.trained and not explorer.separate
     deaf = [name for name in leaves(before) if _never_sees_xi(name, co_trained)]
+    deaf = [] if explorer.joins_the_base else deaf  # one optimiser hears of both losses
     assert sorted(unmoved(before, after)) == sorted(deaf)
     assert agent.streams == len(after.critic.params) == (1 if agent.intrinsic is None else 2)
     assert len(after.critic.params[-1]) == agent.base.critics
@@ -278,7 +287,7 @@ def test_update_compiles_exactly_twice() -> None:
 def test_the_learner_improves_its_policy_every_dth_update() -> None:
     delay = 3
     agent = with_base(tiny(explorer=GaussianNoise()), policy_delay=delay)
-    agent = dataclasses.replace(agent, warmup=2)
+    agent = dataclasses.replace(agent, warmup=2, learn_after=2)
     learner = Learner(TerminalReward(), agent)
     moved = []
     for _ in range(9):
@@ -360,8 +369,8 @@ def test_diagnosis_sees_collapse(noise: float) -> None:
     stuck = eqx.tree_at(lambda f: f.head[-1].bias, stuck, jnp.full(2, 5.0))
     collapsed = state._replace(actor=state.actor._replace(params=stuck))
     batch = random_batch()
-    healthy = core.diagnose(agent, state, batch.obs, batch, jax.random.key(0))
-    ill = core.diagnose(agent, collapsed, batch.obs, batch, jax.random.key(0))
+    healthy = diagnose(agent, state, batch.obs, batch, jax.random.key(0))
+    ill = diagnose(agent, collapsed, batch.obs, batch, jax.random.key(0))
     assert healthy["saturation_pi"] == healthy["saturation_mu"] == 0.0
     assert healthy["spread"] > 0.01
     assert healthy["bias"] > 0.0

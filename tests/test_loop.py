@@ -67,11 +67,11 @@ def test_an_update_never_waits_for_the_bonus_before_it(monkeypatch: pytest.Monke
 
     for owner, name in (
         (loop.running, "act"), (loop.running, "update"), (loop, "settle"),
-        (loop.environments, "step"), (loop.running, "bonus"),
+        (loop.environments, "step"), (loop.running, "collect"),
     ):  # fmt: skip
         note(owner, name)
     learner.loop.advance()
-    assert order == ["act", "update", "settle", "step", "bonus"]
+    assert order == ["act", "update", "settle", "step", "collect"]
 
 
 def test_ages_count_from_the_latest() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from adac.core import agent as core
+from adac.core.diagnose import diagnose
 from adac.core.explorers import Analogous
 from adac.core.intrinsic import Intrinsic, Vime
 from adac.core.intrinsic.gap import action_gap
@@ -170,5 +170,5 @@ def test_the_diagnosed_gap_is_mu_minus_pi() -> None:
     state = start(agent, obs_dim=2)
     state = state._replace(actor=jax.tree.map(jnp.zeros_like, state.actor))
     recent = random_batch(obs_dim=2)._replace(action=jnp.full((BATCH, ACTION), 0.5))
-    found = core.diagnose(agent, state, recent.obs, recent, jax.random.key(0))
+    found = diagnose(agent, state, recent.obs, recent, jax.random.key(0))
     np.testing.assert_allclose(found["bonus_gap"], 1.0, atol=1e-3)

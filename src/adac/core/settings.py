@@ -188,7 +188,6 @@ def typed(value: Any) -> str:
 SYNONYMS = {
     "gamma": "discount",
     "buffer_size": "replay_size",
-    "learning_starts": "warmup",
     "gradient_steps": "updates_per_step",
     "utd": "updates_per_step",
     "n_critics": "critics",
@@ -201,6 +200,13 @@ SYNONYMS = {
     "ent_coef": "initial_temperature",
     "polyak": "tau",
     "n_step": "n_steps",
+}
+# Their words for several of ours. Until `learning_starts` they act at random and do not learn.
+SEVERAL = {
+    "learning_rate": ("actor_lr", "critic_lr"),
+    "lr": ("actor_lr", "critic_lr"),
+    "net_arch": ("actor_hidden", "critic_hidden"),
+    "learning_starts": ("warmup", "learn_after"),
 }
 
 
@@ -217,10 +223,8 @@ def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
 def _override_one(agent: Agent, name: str, value: Any) -> Agent:
     if name in PARTS:
         return _with_part(agent, name, value)
-    if name in ("learning_rate", "lr"):
-        return override(agent, {"actor_lr": value, "critic_lr": value})
-    if name == "net_arch":
-        return override(agent, {"actor_hidden": value, "critic_hidden": value})
+    if name in SEVERAL:
+        return override(agent, dict.fromkeys(SEVERAL[name], value))
     part, _, inner = name.rpartition(".")
     known = names(agent)
     inner = SYNONYMS[inner] if inner not in known and SYNONYMS.get(inner) in known else inner
