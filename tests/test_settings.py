@@ -244,7 +244,9 @@ def test_the_description_of_an_agent_has_all_of_its_settings(name: str) -> None:
         owner = plain if line.part == "" else plain[line.part]
         assert owner.get("kind", "Agent") == line.kind
         wanted = list(line.value) if isinstance(line.value, tuple) else line.value
-        assert owner[line.name] == wanted
+        inside = wanted if isinstance(wanted, list) else [wanted]
+        if not any(map(dataclasses.is_dataclass, inside)):  # parts of parts: test_every_cell.py
+            assert owner[line.name] == wanted
 
 
 # -- parts by name -------------------------------------------------------------------------------
