@@ -31,7 +31,7 @@ class Optimistic(Explorer):
 
     optimism: float = setting(4.66, "β_UB, the critics' deviations that the bound lies above.")
     reach: float = setting(23.53, "δ, the divergence from the policy that the shift may have.")
-    noise: float = setting(0.1, "s before the squash; a Gaussian base has its own s(s).")
+    noise: float = setting(0.1, "Deviation s before the squash; a Gaussian base has its own.")
 
     aliases: ClassVar[tuple[str, ...]] = ("oac",)
     sees_values: ClassVar[bool] = True

@@ -36,7 +36,7 @@ class StateDependentNoise(Explorer):
     """gSDE: θᵀ z(s) on the action before the squash, θ redrawn every `redraw` steps."""
 
     weight_noise: float = setting(0.05, "σ of each entry of θ; e^−3 as in the original.")
-    redraw: int = setting(64, "n, the steps for which θ stays; an episode begins with a new one.")
+    redraw: int = setting(64, "Steps n for which θ stays; an episode begins with a new one.")
 
     aliases: ClassVar[tuple[str, ...]] = ("gsde",)
 

@@ -40,7 +40,7 @@ class Counts(Intrinsic):
 
     eta: float = setting(0.1, "β, the bonus of a state that is reached for the first time.")
     bonus_after: int = setting(500, "Collected transitions that set the unit; no bonus until then.")
-    hash_bits: int = setting(32, "k, the planes that tell states apart: more are finer.")
+    hash_bits: int = setting(32, "Planes k that tell states apart: more are finer.")
 
     aliases: ClassVar[tuple[str, ...]] = ("simhash", "count")
 

@@ -51,7 +51,7 @@ class Ex2(Novelty):
     model_hidden: tuple[int, ...] = setting((64,), "Hidden layers of both networks.")
     model_features: int = setting(16, "Dimensions of the noisy code z.")
     model_lr: float = setting(1e-3, "Learning rate of both networks.")
-    code_weight: float = setting(0.03, "w, the price of the code's divergence from N(0, I).")
+    code_weight: float = setting(0.03, "Price w of the code's divergence from N(0, I).")
 
     def __post_init__(self) -> None:
         super().__post_init__()
