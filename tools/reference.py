@@ -1,4 +1,4 @@
-"""docs/reference, written from the code: command line, agents, metrics, run folders.
+"""docs/reference, written from the code: command line, settings, agents, metrics, run folders.
 
 python tools/reference.py          writes the pages anew
 
@@ -6,6 +6,7 @@ A command, an option, an agent, a column or an entry without a sentence is an er
 tests/tools/test_reference.py fails where a page is older than the code.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import typer
 
 from adac.cli.main import app
 from adac.core import settings
-from adac.core.agent import Agent
+from adac.core.agent import PARTS, Agent
+from adac.core.fields import sentence
 from adac.core.presets import AGENTS, DEFAULT, make
 from adac.core.settings import to_json
 from adac.runs.csv_table import EVALUATION_COLUMNS, GAP_COLUMNS
@@ -189,7 +191,7 @@ def agent_page() -> str:
         NOTE,
         "Each name is one value of base × explorer × intrinsic × critic. `--agent NAME` and "
         '`adac.Learner(env, "NAME")` take it; `--set` changes any part or setting of it. '
-        f"The default is `{DEFAULT}`. [Settings](../settings.md) has every setting.",
+        f"The default is `{DEFAULT}`. [Settings](settings.md) has every setting.",
         table(("name", "what it is", "base", "explorer", "intrinsic", "critic"), rows),
         "## The parts",
         "Every combination is an agent: `--set explorer=ColouredNoise intrinsic=Rnd`. Dashes and "
@@ -271,7 +273,48 @@ def folder_page() -> str:
     ]) + "\n"  # fmt: skip
 
 
+def settings_page() -> str:
+    """Every class that a part can be, with its settings."""
+    agents_own = [f for f in dataclasses.fields(Agent) if f.name not in PARTS]
+    lines = [
+        "# Settings\n",
+        "`--set NAME=VALUE` and `overrides={...}` take any of these; `adac list settings AGENT` "
+        "shows an agent's own values. A part is chosen whole by its class or alias: "
+        "`--set explorer=pink`.\n",
+        "A part is chosen whole by its class or alias: `--set explorer=pink`.\n",
+        "## The agent's own\n",
+        _fields(agents_own),
+    ]
+    for part in PARTS:
+        lines.append(f"\n## {part}\n")
+        for name, kind in sorted(settings.kinds(part).items()):
+            if not kind.__module__.startswith("adac."):
+                continue  # somebody's own, imported beside this
+            aliases = ", ".join(f"`{alias}`" for alias in getattr(kind, "aliases", ()))
+            lines.append(
+                f"### {name}\n\n{_first_sentence(kind)}{aliases and f' Alias: {aliases}.'}\n"
+            )
+            lines.append(_fields(dataclasses.fields(kind)))
+    return "\n".join(lines)
+
+
+def _fields(fields: Any) -> str:
+    rows = [(f"`{f.name}`", f"`{_value(f)}`", sentence(f)) for f in fields]
+    return table(("setting", "default", "meaning"), rows) + "\n" if rows else "No settings.\n"
+
+
+def _value(field: Any) -> str:
+    if field.default is dataclasses.MISSING:
+        return "to be given"
+    value = field.default
+    words = {None: "none", True: "true", False: "false"}
+    if isinstance(value, bool) or value is None:
+        return words[value]
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 PAGES = {
+    "settings.md": settings_page,
     "command-line.md": command_page,
     "agents.md": agent_page,
     "metrics.md": metrics_page,
