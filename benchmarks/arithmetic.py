@@ -21,7 +21,7 @@ def per_update(agent: Agent, obs_dim: int, action_dim: int) -> float:
         raise ValueError("the operations of an intrinsic reward are not counted")
     policy = _policy_update(agent, obs_dim, action_dim)
     if isinstance(agent.explorer, Analogous):
-        policy += _behaviour_update(agent, agent.explorer.particles, obs_dim, action_dim)
+        policy += _behaviour_update(agent, agent.explorer, obs_dim, action_dim)
     return _critic_update(agent, obs_dim, action_dim) + policy / agent.base.policy_delay
 
 
@@ -35,7 +35,8 @@ def _training(rows: int, layers: Layers) -> int:
 
 
 def _critic(agent: Agent, obs_dim: int, action_dim: int) -> Layers:
-    return list(pairwise((obs_dim + action_dim, *agent.networks.critic_hidden, 1)))
+    outputs = agent.critic.outputs
+    return list(pairwise((obs_dim + action_dim, *agent.networks.critic_hidden, outputs)))
 
 
 def _actor(agent: Agent, obs_dim: int, action_dim: int) -> Layers:
@@ -60,9 +61,11 @@ def _policy_update(agent: Agent, obs_dim: int, action_dim: int) -> int:
     return _training(rows, _actor(agent, obs_dim, action_dim)) + values * one
 
 
-def _behaviour_update(agent: Agent, particles: int, obs_dim: int, action_dim: int) -> int:
+def _behaviour_update(agent: Agent, explorer: Analogous, obs_dim: int, action_dim: int) -> int:
     """Eq. 3 with K particles a state, which share the state's part of both networks."""
-    rows, many, sizes = agent.batch_size, agent.batch_size * particles, agent.networks
+    rows = min(explorer.behaviour_states or agent.batch_size, agent.batch_size)
+    particles, sizes = explorer.particles, agent.networks
+    many = rows * particles
     trunk = list(pairwise((obs_dim, *sizes.actor_hidden, sizes.latent_hidden[0])))
     head = [
         (sizes.latent, sizes.latent_hidden[0]),
@@ -72,4 +75,7 @@ def _behaviour_update(agent: Agent, particles: int, obs_dim: int, action_dim: in
     embed, value = [(obs_dim, critic[0][1])], [(action_dim, critic[0][1]), *critic[1:]]
     score = _products(rows, embed) + 2 * _products(many, value)  # Q, and its gradient
     kernel = 3 * _products(many, [(particles, action_dim)])  # distances, attraction, repulsion
-    return _training(rows, trunk) + _training(many, head) + score + kernel
+    # One optimiser on both losses: ∇Q at π too, for the scale of J_π.
+    scale = _products(agent.batch_size, critic) + _products(agent.batch_size, value)
+    joined = scale if explorer.joins_the_base else 0
+    return _training(rows, trunk) + _training(many, head) + score + kernel + joined

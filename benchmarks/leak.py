@@ -15,15 +15,14 @@ from dataclasses import replace
 
 import jax
 import numpy as np
-from adac.training.live import Live
 from numpy.typing import NDArray
 
 from adac import Learner
 from adac.core import settings
 from adac.core.agent import Agent
+from adac.core.explorers import Analogous
 from adac.core.presets import make
-from adac.training.compiled import compile_steps
-from adac.training.replay import width
+from adac.training.compiled import RunningAgent, compile_agent
 
 TASK = "adac/PendulumSparse-v0"
 SMALL = {"actor_hidden": (64, 64), "critic_hidden": (64, 64), "particles": 8, "warmup": 500}
@@ -39,22 +38,22 @@ def learned_policy(
     agent: Agent, seen: Learner, updates: int, factor: float, key: int
 ) -> NDArray[np.float32]:
     """π at the collected states, after `updates` on the collected rows with their bonus scaled."""
-    obs_dim, action_dim = seen.obs_dim, seen.action_dim
-    rows = seen.replay.rows[: len(seen.replay)].copy()
-    rows[:, obs_dim + action_dim + 1] *= factor
-    assert rows.shape[1] == width(obs_dim, action_dim)
-    live = Live(compile_steps(agent, obs_dim, action_dim), jax.random.key(seen.seed))
+    rows, columns = seen.replay.rows[: len(seen.replay)].copy(), seen.replay.spec.columns
+    rows[:, columns["bonus"]] *= factor
+    program = compile_agent(agent, seen.obs_dim, seen.action_dim)
+    running = RunningAgent(program, jax.random.key(seen.seed))
     order = np.random.default_rng(seen.seed)
     for number in range(1, updates + 1):
         batch = rows[order.integers(0, len(rows), agent.batch_size)]
         improve = number % agent.base.policy_delay == 0
         progress = np.float32(number / updates)
-        live.update(batch, jax.random.key(key), np.int32(number), progress, improve=improve)
-    return np.asarray(live.greedy(rows[:, :obs_dim]))
+        running.update(batch, jax.random.key(key), np.int32(number), progress, improve=improve)
+    return np.asarray(running.greedy(rows[:, columns["obs"]]))
 
 
 def measure(transitions: int, updates: int, seed: int) -> dict[str, float]:
-    shared = settings.override(make("adac-td3-vime", TASK), SMALL)
+    shared = settings.override(make("adac-td3-vime"), SMALL)
+    assert isinstance(shared.explorer, Analogous)
     apart = replace(shared, explorer=replace(shared.explorer, co_training=False))
     seen = collect(shared, transitions, seed)
     without = learned_policy(shared, seen, updates, 0.0, key=1)

@@ -25,18 +25,22 @@ def make_learner(arguments: argparse.Namespace) -> "Learner":
     overrides: dict[str, Any] = {"warmup": stopwatch.LEARNING_STARTS}
     if arguments.particles:
         overrides["particles"] = arguments.particles
+    overrides |= dict(item.split("=", 1) for item in getattr(arguments, "set", None) or [])
     return Learner(arguments.env, arguments.agent, overrides=overrides)
 
 
 def rate(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Steps per second of `learn`, with everything that it does besides updates."""
+    """Steps per second of `learn`, with everything that it does besides updates.
+
+    Only what `Learner` has always had, because compare.py runs this with older sources too.
+    """
     import jax
 
     learner = make_learner(arguments)
     watch = stopwatch.Stopwatch(
         arguments.seconds,
         gate=arguments.gate,
-        finish=lambda: jax.block_until_ready(learner.live.arrays),
+        finish=lambda: jax.block_until_ready(learner.state),
     )
     learner.learn(stopwatch.FOREVER, callback=lambda seen: watch.tick(seen.step))
     return watch.result() | {"updates": learner.updates}
@@ -90,7 +94,8 @@ def updates(learner: "Learner") -> Burst:
 
     random = np.random.default_rng(0)
     fill_replay(learner, learner.agent.batch_size, random)
-    rows = learner.replay.sample(learner.agent.batch_size)
+    replay, running = learner.replay, learner.loop.running
+    rows = replay.take(replay.draw(learner.agent.batch_size))
     key, progress, numbers = jax.random.key(1), np.float32(0.5), count(1)
     delay = learner.agent.base.policy_delay
 
@@ -98,8 +103,8 @@ def updates(learner: "Learner") -> Burst:
         for _ in range(calls):
             number = next(numbers)
             improve = number % delay == 0
-            learner.live.update(rows, key, np.int32(number), progress, improve=improve)
-        jax.block_until_ready(learner.live.arrays)
+            running.update(rows, key, np.int32(number), progress, improve=improve)
+        jax.block_until_ready(running.arrays)
 
     run(2 * delay)
     return run
@@ -120,21 +125,21 @@ def startup(arguments: argparse.Namespace) -> dict[str, Any]:
     import jax
 
     from adac.cli import main as cli
-    from adac.training.learner import Learner
+    from adac.training.loop import Loop
 
     seen: dict[str, float] = {}
-    advance = Learner.advance
+    advance = Loop.advance
 
-    def watched(learner: "Learner") -> None:
-        advance(learner)
+    def watched(loop: Loop) -> None:
+        advance(loop)
         seen.setdefault("first_step", time.monotonic() - arguments.began)
-        if learner.updates:
-            jax.block_until_ready(learner.live.arrays)
+        if loop.updates:
+            jax.block_until_ready(loop.running.arrays)
             seen["first_update"] = time.monotonic() - arguments.began
             stopwatch.report(seen)
             os._exit(0)
 
-    setattr(Learner, "advance", watched)  # noqa: B010 - mypy refuses the assignment
+    setattr(Loop, "advance", watched)  # noqa: B010 - mypy refuses the assignment
     command = ["adac", "train", arguments.env, "--agent", arguments.agent]
     sys.argv = [*command, "--out", arguments.out]
     cli.main()
@@ -158,12 +163,13 @@ def fill_replay(learner: "Learner", rows: int, random: Any) -> None:
     for size in _blocks(rows, REPLAY_BLOCK):
         wide = (size, learner.obs_dim)
         learner.replay.add(
-            random.normal(size=wide),
-            random.uniform(-1.0, 1.0, (size, learner.action_dim)),
-            random.normal(size=size),
-            np.zeros(size),
-            np.ones(size),
-            random.normal(size=wide),
+            obs=random.normal(size=wide),
+            action=random.uniform(-1.0, 1.0, (size, learner.action_dim)),
+            reward=random.normal(size=size),
+            bonus=np.zeros(size),
+            continues=np.ones(size),
+            next_obs=random.normal(size=wide),
+            ahead=np.zeros(size),
         )
 
 
@@ -180,6 +186,7 @@ def main() -> None:
     parser.add_argument("--env", default="Hopper-v5")
     parser.add_argument("--agent", default="td3")
     parser.add_argument("--particles", type=int, help="K of an adac agent")
+    parser.add_argument("--set", action="append", metavar="NAME=VALUE", help="again for more")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--gate", action="store_true", help="wait for a line before timing")
     parser.add_argument("--core", type=int, help="run on this core alone")

@@ -3,7 +3,7 @@
 python benchmarks/products.py                     all threads
 taskset -c 0 env NPROC=1 python benchmarks/products.py    one
 
-GFLOP/s, the median of interleaved rounds: XLA as it comes, with the options that `steps.py`
+GFLOP/s, the median of interleaved rounds: XLA as it comes, with the options that `compiled.py`
 compiles an update with, and in bfloat16 with those. Products of a td3 update have 100 rows, those
 of the particles' Q-gradients 100 K.
 """
