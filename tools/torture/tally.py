@@ -18,6 +18,7 @@ class Tally:
     def fail(self, what: str) -> None:
         self.outcomes["FAILED"] += 1
         self.failures.append(" ".join(what.split())[:300])
+        print(f"BROKEN: {self.failures[-1]}", flush=True)
 
     @property
     def tried(self) -> int:

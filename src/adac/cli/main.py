@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import signal
 import sys
 import traceback
 import warnings
@@ -125,9 +126,9 @@ def train(
     )
     folder = _fresh_folder(env, agent, seed) if out is None else out
     make_folder(folder)
-    with locked(folder, patience=0.0):
+    with Stop() as stop, locked(folder, patience=0.0):
         _require_free(folder)  # also of one that has begun since
-        _run(learner, steps, folder, schedule, tensorboard=tensorboard, wandb=wandb)
+        _run(learner, steps, folder, schedule, stop, tensorboard=tensorboard, wandb=wandb)
 
 
 @app.command()
@@ -153,7 +154,7 @@ def resume(
         raise UserError(f"{folder} does not say how long to train: give --steps")
     total = int(planned)
     import_modules(modules)
-    with locked(folder, patience=0.0):
+    with Stop() as stop, locked(folder, patience=0.0):
         learner = Learner.load(folder)
         schedule = Schedule(
             **{f.name: config[f.name] for f in fields(Schedule) if f.name in config}
@@ -170,7 +171,7 @@ def resume(
             return
         horizon = config.get("horizon") if steps is None else None
         options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}
-        _run(learner, total, folder, schedule, **options)
+        _run(learner, total, folder, schedule, stop, **options)
 
 
 def _reached(folder: Path, step: int, goal: float | None) -> bool:
@@ -184,7 +185,7 @@ def _reached(folder: Path, step: int, goal: float | None) -> bool:
     return last["step"] == str(step) and reached >= goal
 
 
-def _run(learner: Any, until: int, folder: Path, schedule: Any, **options: Any) -> None:
+def _run(learner: Any, until: int, folder: Path, schedule: Any, stop: Stop, **options: Any) -> None:
     from adac.runs.checkpoint import Store
     from adac.training.train import train as train_until
 
@@ -193,10 +194,9 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, **options: Any) 
         f"from step {learner.step:,} to {until:,}, into {folder}"
     )
     try:
-        with Stop() as stop:
-            finished = train_until(
-                learner, until, schedule, out=folder, progress_bar=True, stop=stop, **options
-            )
+        finished = train_until(
+            learner, until, schedule, out=folder, progress_bar=True, stop=stop, **options
+        )
     except RunError as error:
         last = Store(folder / "checkpoint").last_step()
         if last is None:
@@ -277,6 +277,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except Exception as error:
         sys.exit(_explain(error, debug=given != words))
+    finally:
+        if arguments is None:  # all is said and saved: what is left is Python's own way out
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _explain(error: Exception, *, debug: bool) -> int:
