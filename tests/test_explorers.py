@@ -152,8 +152,9 @@ def test_own_policy_of_a_deterministic_base_is_pi(actor: Actor) -> None:
         Analogous(particles=4, beta_start=3.0, beta_end=1.0),
         Analogous(particles=4, beta_start=3.0, beta_end=1.0, score_floor=0.0),
         Analogous(particles=4, beta_start=3.0, beta_end=1.0, normalise_score=False, log_det=False),
+        Analogous(particles=4, beta_start=3.0, beta_end=1.0, other_particles=False),
     ],
-    ids=["paper", "robust", "no-floor", "pre-squash-bare"],
+    ids=["paper", "robust", "no-floor", "pre-squash-bare", "all-particles"],
 )
 def test_loss_descends_equation_3(explorer: Analogous, actor: Actor, critic: QNetwork) -> None:
     """The weights' gradient is −E[φ ∂f/∂w], with φ from a double loop over each state's own K."""
@@ -190,7 +191,7 @@ def naive_phi(
     slope = jax.grad(lambda a: jnp.sum(jax.vmap(critic, (None, 1), 1)(obs, a)))(action)
     score, points, a = (np.asarray(v, float) for v in (slope, x, action))
     if explorer.normalise_score:
-        score = score / max(np.linalg.norm(score, axis=-1).mean(), explorer.score_floor)
+        score = score / max(np.abs(score).mean(), explorer.score_floor)
     if explorer.space == "pre-squash":
         score = score * (1.0 - a**2) - (2.0 * beta * a if explorer.log_det else 0.0)
     batch, count, dims = points.shape
@@ -205,6 +206,8 @@ def naive_phi(
             pairs = np.sort(squared[np.triu_indices(count, 1)])
             sigma = math.sqrt(pairs[(len(pairs) - 1) // 2] / (2 * math.log(count + 1)))
             kernel = np.exp(-squared / (2 * sigma**2))
+        if explorer.other_particles:  # the mean over j ≠ i
+            kernel = kernel * (1.0 - np.eye(count)) * count / (count - 1)
         pull = kernel @ score[s]
         push = (kernel[..., None] * away).sum(1) / sigma**2
         phi[s] = (pull + beta * push) / count
@@ -230,7 +233,7 @@ def test_a_steep_score_is_normalised_and_a_flat_one_is_not_blown_up(
 
     xi = jax.random.normal(jax.random.key(4), (3, 4, TINY.latent))
     action = jnp.tanh(actor.decode(actor.embed(obs)[:, None, :], xi))
-    unit = float(jnp.mean(jnp.linalg.norm(SCALAR.at(critic, obs).gradient(action), axis=-1)))
+    unit = float(jnp.mean(jnp.abs(SCALAR.at(critic, obs).gradient(action))))
     robust = Analogous(particles=4, score_floor=floor)
     raw = dataclasses.replace(robust, normalise_score=False)
     for found, wanted in zip(pull(robust, steep), pull(raw, raw_at), strict=True):
@@ -246,7 +249,7 @@ def test_beta_is_annealed_over_the_run() -> None:
     progress = jnp.array([0.0, 0.5, 1.0, 7.0])
     annealed = Analogous(beta_start=2.0, beta_end=0.2)
     np.testing.assert_allclose(annealed.beta(progress), [2.0, 1.1, 0.2, 0.2], rtol=1e-6)
-    np.testing.assert_allclose(Analogous().beta(progress), 0.2)
+    np.testing.assert_allclose(Analogous().beta(progress), 0.3)
     np.testing.assert_allclose(Analogous.paper().beta(progress), [2.0, 1.5, 1.0, 1.0])
 
 
