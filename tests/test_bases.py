@@ -236,7 +236,7 @@ def test_deterministic_actor_loss_is_the_first_critic_alone() -> None:
         (Deterministic, {"critics": 0}, "critics must be at least 1, not 0"),
         (Deterministic, {"policy_delay": 0}, "policy_delay must be at least 1, not 0"),
         (Deterministic, {"target_noise": -1.0}, "target_noise must be at least 0, not -1"),
-        (Deterministic, {"actor_lr": float("nan")}, "actor_lr must be at least 0, not nan"),
+        (Deterministic, {"actor_lr": float("nan")}, "actor_lr must be a number, not nan"),
         (SAC, {"initial_temperature": 0.0}, "initial_temperature must be above 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The named agents: baselines as recommended today, the paper's exactly as it has them."""
+"""The named agents carry the settings that their descriptions promise, and baselines share a base."""
 
 import dataclasses
 
@@ -6,22 +6,23 @@ import pytest
 
 from adac.core import presets
 from adac.core.bases import SAC, Deterministic
-from adac.core.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck
+from adac.core.critics import Quantiles, Scalar
+from adac.core.explorers import Analogous, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy
+from adac.core.networks import Networks
 from adac.errors import UserError
 
-WITH_A_BONUS = (
-    *("-vime", "-rnd", "-disagreement", "-counts", "-ex2", "-icm"),
-    *("maxinfo-sac", "adac-maxinfo", "mulex"),
-)
-PAPER_ADAC = [name for name in presets.AGENTS if name.startswith("paper-adac")]
+ADAC = ["adac-td3", "adac-ddpg", "adac-sac", "adac-crossq"]
+PAPER_ADAC = ["paper-adac-td3", "paper-adac-ddpg"]
+DDPGS = ["adac-ddpg", "adac-ddpg-no-cotraining", "ddpg", "ddpg-gaussian-1.0", "ddpg-ou-0.2"]
 
 
-@pytest.mark.parametrize("name", ["paper-td3", *(n for n in PAPER_ADAC if "td3" in n)])
-def test_the_papers_td3(name: str) -> None:
+@pytest.mark.parametrize("name", ["td3", "adac-td3", "adac-td3-no-cotraining"])
+def test_td3_settings(name: str) -> None:
+    """As TD3's authors have them today."""
     agent = presets.make(name)
     assert agent.base == Deterministic(
-        actor_lr=1e-3,
-        critic_lr=1e-3,
+        actor_lr=3e-4,
+        critic_lr=3e-4,
         discount=0.99,
         tau=5e-3,
         critics=2,
@@ -29,75 +30,140 @@ def test_the_papers_td3(name: str) -> None:
         target_noise=0.2,
         target_clip=0.5,
     )
-    assert agent.batch_size == 100
-    assert agent.networks.actor_hidden == agent.networks.critic_hidden == (400, 300)
+    assert agent.batch_size == 256
 
 
-@pytest.mark.parametrize("name", ["paper-ddpg", *(n for n in PAPER_ADAC if "ddpg" in n)])
-def test_the_papers_ddpg(name: str) -> None:
+@pytest.mark.parametrize("name", DDPGS)
+def test_ddpg_is_td3_without_its_three_tricks(name: str) -> None:
+    base = presets.make(name).base
+    assert isinstance(base, Deterministic)
+    assert (base.critics, base.policy_delay, base.target_noise) == (1, 1, 0.0)
+    tricks = {"critics": 2, "policy_delay": 2, "target_noise": 0.2}
+    assert dataclasses.replace(base, **tricks) == presets.make("td3").base
+
+
+def test_sac_settings() -> None:
+    agent = presets.make("sac")
+    assert isinstance(agent.base, SAC)
+    assert (agent.base.actor_lr, agent.base.critic_lr, agent.base.tau) == (3e-4, 3e-4, 5e-3)
+    assert agent.base.target_entropy is None
+    assert agent.base.policy_delay == 1
+    assert agent.explorer == OwnPolicy()
+    assert (agent.batch_size, agent.networks.critic_hidden) == (256, (256, 256))
+
+
+@pytest.mark.parametrize(
+    ("adac", "plain"),
+    [
+        ("adac-td3", "td3"),
+        ("adac-ddpg", "ddpg"),
+        ("adac-sac", "sac"),
+        ("adac-crossq", "crossq-td3"),
+        ("paper-adac-td3", "paper-td3"),
+        ("paper-adac-ddpg", "paper-ddpg"),
+    ],
+)
+def test_adac_differs_from_its_baseline_in_how_it_explores(adac: str, plain: str) -> None:
+    """Base, critic, batch and as many units in as many layers: a comparison compares one thing."""
+    one, other = presets.make(adac), presets.make(plain)
+    assert isinstance(one.explorer, Analogous)
+    assert (one.base, one.critic, one.batch_size) == (other.base, other.critic, other.batch_size)
+    assert one.networks.critic_hidden == other.networks.critic_hidden
+    assert (one.networks.latent, other.networks.latent) == (16, 0)
+
+
+@pytest.mark.parametrize("name", ADAC)
+def test_adac_is_the_robust_form_everywhere(name: str) -> None:
     agent = presets.make(name)
-    assert isinstance(agent.base, Deterministic)
-    assert (agent.base.actor_lr, agent.base.critic_lr) == (1e-4, 1e-3)
-    assert (agent.base.tau, agent.base.discount) == (1e-3, 0.99)
-    assert (agent.base.critics, agent.base.policy_delay, agent.base.target_noise) == (1, 1, 0.0)
+    assert agent.explorer == Analogous()
+    sizes = agent.networks
+    assert (*sizes.actor_hidden, *sizes.latent_hidden) == sizes.critic_hidden == (256, 256)
+
+
+def test_what_the_robust_form_is() -> None:
+    """What our ablation decided; docs/deviations.md has the reasons."""
+    robust = Analogous()
+    assert (robust.particles, robust.beta_start, robust.beta_end) == (8, 0.3, 0.3)
+    assert (robust.space, robust.bandwidth, robust.log_det) == ("pre-squash", "median", True)
+    assert (robust.optimisers, robust.behaviour_states, robust.other_particles) == ("one", 64, True)
+    assert (robust.normalise_score, robust.score_floor) == (True, 1.0)
+    assert robust.latent_correlation == (0.0, 0.95)
+    assert robust.co_training
+
+
+@pytest.mark.parametrize("base", ["td3", "ddpg"])
+@pytest.mark.parametrize("prefix", ["adac", "paper-adac"])
+def test_without_co_training_nothing_else_changes(prefix: str, base: str) -> None:
+    agent, ablated = (presets.make(f"{prefix}-{base}{end}") for end in ("", "-no-cotraining"))
+    assert isinstance(agent.explorer, Analogous)
+    explorer = dataclasses.replace(agent.explorer, co_training=False)
+    assert ablated == dataclasses.replace(agent, explorer=explorer)
+
+
+# -- the paper's (Appendix E) --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["paper-td3", "paper-adac-td3", "paper-adac-td3-no-cotraining"])
+def test_td3_as_published(name: str) -> None:
+    agent = presets.make(name)
+    assert agent.base == Deterministic(
+        actor_lr=1e-3, critic_lr=1e-3, discount=0.99, tau=5e-3, critics=2, policy_delay=2,
+        target_noise=0.2, target_clip=0.5,
+    )  # fmt: skip
+    assert agent.batch_size == 100
+
+
+@pytest.mark.parametrize("name", ["paper-ddpg", "paper-adac-ddpg"])
+def test_ddpg_as_published(name: str) -> None:
+    agent = presets.make(name)
+    assert agent.base == Deterministic(
+        actor_lr=1e-4, critic_lr=1e-3, discount=0.99, tau=1e-3, critics=1, policy_delay=1,
+        target_noise=0.0,
+    )  # fmt: skip
     assert agent.batch_size == 64
 
 
 @pytest.mark.parametrize("name", PAPER_ADAC)
-def test_the_papers_adac_acts_and_learns_from_the_first_step(name: str) -> None:
+def test_paper_agents_are_literal(name: str) -> None:
     agent = presets.make(name)
     explorer = agent.explorer
     assert isinstance(explorer, Analogous)
-    assert (agent.warmup, agent.learn_after) == (0, 1)
-    assert agent.behaviour == explorer
-    assert explorer.behaviour_lr == (3e-4 if "td3" in name else 1e-4)
-    assert (explorer.particles, explorer.beta_start, explorer.beta_end) == (32, 2.0, 1.0)
-    assert explorer.optimisers == "two"  # Appendix B
-    assert explorer.co_training == ("no-cotraining" not in name)
-    assert (agent.networks.latent, agent.networks.latent_hidden) == (16, (100,))
+    assert (explorer.space, explorer.bandwidth) == ("action", "paper")
+    assert explorer.action_noise is None  # d / K
+    assert explorer.latent_correlation == 0.0
+    assert (explorer.latent_colour, explorer.latent_repeat) == (None, 0)
+    assert not explorer.normalise_score
+    assert not explorer.log_det
+    assert not explorer.other_particles
+    assert (explorer.optimisers, explorer.behaviour_states) == ("two", 0)
+    assert explorer.particles == 32
+    assert (explorer.beta_start, explorer.beta_end, explorer.score_floor) == (2.0, 1.0, 0.0)
+    assert explorer.behaviour_lr == (3e-4 if name.endswith("td3") else 1e-4)
+    assert agent.networks == Networks(
+        actor_hidden=(400, 300), critic_hidden=(400, 300), latent=16, latent_hidden=(100,)
+    )
+    assert agent.warmup == 0  # Algorithms 2 and 3 act with μ from t = 0
 
 
-@pytest.mark.parametrize(
-    ("adac", "baseline"), [("adac-td3", "td3"), ("adac-ddpg", "ddpg"), ("adac-sac", "sac"),
-                           ("adac-crossq", "crossq-td3")],
-)  # fmt: skip
-def test_adac_has_the_base_of_the_baseline_beside_it(adac: str, baseline: str) -> None:
-    one, other = presets.make(adac), presets.make(baseline)
-    assert one.base == other.base
-    assert one.critic == other.critic
-    same = ("batch_size", "warmup", "learn_after", "updates_per_step", "n_steps", "replay_size")
-    assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
-    layers = (*one.networks.actor_hidden, *one.networks.latent_hidden)
-    assert layers == other.networks.actor_hidden
-    assert one.networks.critic_hidden == other.networks.critic_hidden
+# -- variants ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", presets.AGENTS)
 def test_what_all_have(name: str) -> None:
     agent = presets.make(name)
     assert agent.replay_size == 1_000_000
-    assert (agent.intrinsic is not None) == name.endswith(WITH_A_BONUS)
-    beside = 2 if "adac" in name and agent.intrinsic is not None else 1
-    assert agent.streams == (3 if name == "mulex" else beside)
+    assert agent.n_steps == 1
     assert presets.AGENTS[name][0]
+    if isinstance(agent.explorer, Analogous):
+        assert agent.streams == (1 if agent.intrinsic is None else 2)
+    assert hash(agent) is not None
 
 
 @pytest.mark.parametrize("bonus", ["vime", "rnd"])
-@pytest.mark.parametrize("name", ["td3", "ddpg", "adac-td3", "adac-ddpg"])
+@pytest.mark.parametrize("name", ["td3", "ddpg", "adac-td3", "adac-ddpg", "paper-adac-td3"])
 def test_a_bonus_changes_nothing_else(name: str, bonus: str) -> None:
     agent = presets.make(f"{name}-{bonus}")
     assert dataclasses.replace(agent, intrinsic=None) == presets.make(name)
-
-
-@pytest.mark.parametrize("name", ["paper-adac-td3", "paper-adac-ddpg"])
-def test_paper_agents_are_literal(name: str) -> None:
-    explorer = presets.make(name).explorer
-    assert isinstance(explorer, Analogous)
-    assert (explorer.space, explorer.bandwidth) == ("action", "paper")
-    assert explorer.action_noise is None  # d / K
-    assert explorer.latent_correlation == 0.0
-    assert not explorer.normalise_score
-    assert not explorer.log_det
 
 
 def test_noise_of_the_plain_agents() -> None:
@@ -109,13 +175,13 @@ def test_noise_of_the_plain_agents() -> None:
     assert presets.make("paper-ddpg").explorer == OrnsteinUhlenbeck(0.2)
 
 
-def test_sac_settings() -> None:
-    agent = presets.make("sac")
-    assert isinstance(agent.base, SAC)
-    assert (agent.base.actor_lr, agent.base.critic_lr, agent.base.tau) == (3e-4, 3e-4, 5e-3)
-    assert agent.base.target_entropy is None
-    assert agent.base.policy_delay == 1
-    assert (agent.batch_size, agent.networks.critic_hidden) == (256, (256, 256))
+def test_other_critics() -> None:
+    assert presets.make("tqc") == dataclasses.replace(presets.make("sac"), critic=Quantiles())
+    for name in ("crossq-td3", "crossq-sac", "adac-crossq"):
+        agent = presets.make(name)
+        assert agent.critic == Scalar(batch_renorm=True)
+        assert not agent.critic.target_network
+        assert (agent.base.adam_b1, agent.base.policy_delay) == (0.5, 3)
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:

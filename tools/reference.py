@@ -281,7 +281,6 @@ def settings_page() -> str:
         "`--set NAME=VALUE` and `overrides={...}` take any of these; `adac list settings AGENT` "
         "shows an agent's own values. A part is chosen whole by its class or alias: "
         "`--set explorer=pink`.\n",
-        "A part is chosen whole by its class or alias: `--set explorer=pink`.\n",
         "## The agent's own\n",
         _fields(agents_own),
     ]
@@ -295,6 +294,13 @@ def settings_page() -> str:
                 f"### {name}\n\n{_first_sentence(kind)}{aliases and f' Alias: {aliases}.'}\n"
             )
             lines.append(_fields(dataclasses.fields(kind)))
+    words = {word: (name,) for word, name in settings.SYNONYMS.items()} | settings.SEVERAL
+    rows = [(f"`{word}`", ", ".join(f"`{n}`" for n in words[word])) for word in sorted(words)]
+    lines += [
+        "\n## Names from elsewhere\n",
+        "What Stable-Baselines3, CleanRL and most papers call them is understood too.\n",
+        table(("theirs", "ours"), rows),
+    ]
     return "\n".join(lines)
 
 
@@ -304,13 +310,9 @@ def _fields(fields: Any) -> str:
 
 
 def _value(field: Any) -> str:
-    if field.default is dataclasses.MISSING:
-        return "to be given"
-    value = field.default
-    words = {None: "none", True: "true", False: "false"}
-    if isinstance(value, bool) or value is None:
-        return words[value]
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if field.default_factory is not dataclasses.MISSING:
+        return type(field.default_factory()).__name__
+    return "to be given" if field.default is dataclasses.MISSING else settings.typed(field.default)
 
 
 PAGES = {
