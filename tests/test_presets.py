@@ -1,4 +1,4 @@
-"""The named agents carry the settings that their descriptions promise, and baselines share a base."""
+"""The named agents are what their descriptions promise, and baselines share a base."""
 
 import dataclasses
 

@@ -44,7 +44,8 @@ def test_the_suite_that_the_field_can_compare() -> None:
 def test_every_trial_can_be_defined_and_read_back(suite: Suite) -> None:
     known = [e for e in suite.entrants if e.agent in presets.AGENTS]
     made = trials(dataclasses.replace(suite, entrants=tuple(known)))
-    assert len({trial.id for trial in made}) == len(made) == len(known) * len(suite.tasks) * 5
+    assert len({trial.id for trial in made}) == len(made)
+    assert len(made) == len(known) * len(suite.tasks) * len(suite.seeds)
     for trial in made:
         assert settings.to_json(settings.from_json(trial.agent)) == trial.agent
         assert trial.steps % trial.schedule.eval_every == 0
@@ -205,7 +206,9 @@ def test_a_younger_setting_at_its_neutral_value_does_not_rename_a_published_tria
 ) -> None:
     """Runs from before there was a bound_penalty, a score_floor, a learn_after."""
     config = read_config(PUBLISHED / name)
-    plan = Schedule(**{f.name: config[f.name] for f in dataclasses.fields(Schedule)})
+    plan = Schedule(
+        **{f.name: config[f.name] for f in dataclasses.fields(Schedule) if f.name in config}
+    )
 
     def named(agent: Mapping[str, Any]) -> str:
         return Trial(
