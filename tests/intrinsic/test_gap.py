@@ -68,6 +68,7 @@ def test_vime_gap_is_positive_where_only_mu_leaves_the_known_actions() -> None:
         obs = jax.random.normal(jax.random.key(number), (100, 2))
         action = 0.2 * obs[:, :1]
         key = jax.random.fold_in(jax.random.key(1), number)
+        state, _ = vime.collect(state, obs, action, 0.5 * obs)
         return vime.update(state, obs, action, 0.5 * obs, key)[0]
 
     @jax.jit
