@@ -17,7 +17,7 @@ from jax import Array
 from adac.core.fields import setting
 from adac.core.networks import Networks
 from adac.core.renorm import RenormQNetwork
-from adac.core.validation import counts
+from adac.core.validation import counts, typed
 
 
 class Value(Protocol):
@@ -54,6 +54,9 @@ class Critic(ABC):
         False,
         "CrossQ: batch renormalisation, (s, a) and (s', a') in one pass, no target networks.",
     )
+
+    def __post_init__(self) -> None:
+        typed(self)
 
     @property
     def target_network(self) -> bool:

@@ -144,7 +144,7 @@ def between(owner: Any, low: float, high: float, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
         if not low <= value <= high:
-            raise ValueError(f"{name} must be between {low:g} and {high:g}, not {value:g}")
+            raise ValueError(f"{name} must be between {low:g} and {high:g}, not {value}")
 
 
 def one_of(owner: Any, name: str, options: tuple[str, ...]) -> None:
