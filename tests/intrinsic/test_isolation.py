@@ -57,6 +57,15 @@ def test_a_bonus_a_million_times_larger_leaves_the_task_alone(intrinsic: Intrins
     assert_same_bits(one.intrinsic, other.intrinsic)
 
 
+def test_under_one_optimiser_the_task_critic_is_as_isolated() -> None:
+    """Of π only the network and Adam's moments are shared with μ: the critics never are."""
+    agent = tiny(DDPG, Analogous(particles=4, optimisers="one"), SMALL_VIME)
+    begun = learn(agent, start(agent), 1.0, range(3))
+    one, other = (learn(agent, begun, factor, range(3, 4)) for factor in (1.0, 1e6))
+    assert_same_bits(one.critic.params[0], other.critic.params[0])
+    assert unmoved(one.critic.params[1], other.critic.params[1]) == []
+
+
 def test_without_co_training_the_target_policy_never_hears_of_it() -> None:
     agent = tiny(DDPG, Analogous(particles=4, co_training=False), SMALL_VIME)
     one, other = (learn(agent, start(agent), factor, range(40)) for factor in (0.0, 1e3))
