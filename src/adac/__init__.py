@@ -29,6 +29,7 @@ from adac.core.networks import Networks
 from adac.core.presets import make as make_agent
 from adac.core.soft_value import SoftValue
 from adac.errors import AdacError, RunError, UserError
+from adac.runs.doctor import Finding, doctor
 from adac.training.learner import Learner
 from adac.training.policy import TargetPolicy as Policy
 
@@ -47,6 +48,7 @@ __all__ = [
     "Critic",
     "Deterministic",
     "Explorer",
+    "Finding",
     "GaussianNoise",
     "Intrinsic",
     "Learner",
@@ -65,6 +67,7 @@ __all__ = [
     "UserError",
     "Vime",
     "act",
+    "doctor",
     "explorers",
     "greedy",
     "init",

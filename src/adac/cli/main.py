@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from adac.cli import doctor, listing, policies
 from adac.cli import experiments as commands
-from adac.cli import listing, policies
 from adac.cli import reports as report_commands
 from adac.cli.options import Modules, import_modules, parse_settings
 from adac.cli.policies import RunFolder
@@ -32,6 +32,7 @@ app = typer.Typer(
 reproduce = typer.Typer(help="Repeat the experiments of the paper.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
 policies.register(app)
+doctor.register(app)
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
 listing.register(app)
@@ -208,6 +209,7 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, stop: Stop, **op
         learner.close()
     if finished:
         print(f"done: {folder}")
+        doctor.warn(folder)
     else:
         print(f"stopped at step {learner.step:,} and saved; continue with: adac resume {folder}")
         raise typer.Exit(128 + stop.signal)
