@@ -1,16 +1,15 @@
 """`adac sweep` and `adac reproduce NAME`."""
 
 import dataclasses
-import inspect
 import re
 import signal
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from adac.cli.options import spelled_out, steps_option
 from adac.errors import UserError
 from adac.experiments.analysis import figures
 from adac.experiments.sweeps import suites
@@ -29,7 +28,7 @@ class SweepOptions:
         ),
     ] = None
     steps: Annotated[
-        int | None, typer.Option(help="Environment steps of a trial.", show_default="the sweep's")
+        int | None, steps_option("Environment steps of a trial.", show_default="the sweep's")
     ] = None
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None
     agent: Annotated[
@@ -53,26 +52,10 @@ class SweepOptions:
 
 def register(app: typer.Typer, reproduce: typer.Typer) -> None:
     """Add the commands to the program."""
-    app.command()(_typed(sweep))
+    app.command()(spelled_out(sweep, SweepOptions))
     for name, suite in PAPER.items():
-        reproduce.command(name, help=f"{suite.title}.")(_typed(partial(_reproduce, name)))
-
-
-def _typed(command: Callable[..., None]) -> Callable[..., None]:
-    """`command(…, options)` with SweepOptions' fields spelled out, as typer reads signatures."""
-    *own, _ = inspect.signature(command).parameters.values()
-    shared = inspect.signature(SweepOptions).parameters.values()
-
-    def spelled_out(**given: Any) -> None:
-        mine = {parameter.name: given.pop(parameter.name) for parameter in own}
-        command(**mine, options=SweepOptions(**given))
-
-    spelled_out.__name__ = getattr(command, "__name__", "command")
-    spelled_out.__doc__ = command.__doc__
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)]
-    spelled_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spelled_out.__annotations__ = {p.name: p.annotation for p in parameters}
-    return spelled_out
+        command = spelled_out(partial(_reproduce, name), SweepOptions)
+        reproduce.command(name, help=f"{suite.title}.")(command)
 
 
 def sweep(

@@ -293,7 +293,7 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
             raise UserError(f"{name} must be one of {', '.join(options)}, not '{value}'")
         return value
     if origin is tuple:
-        parts = value.strip("[]() ").split(",") if isinstance(value, str) else value
+        parts = value.strip("[]() ,").split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise UserError(f"{name} must be numbers with commas between, not '{value}'")
         return tuple(_coerce(name, part, options[0]) for part in parts)

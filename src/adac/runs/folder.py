@@ -72,8 +72,11 @@ def _number(value: Any) -> Any:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
     refuse_links(folder)
+    return read_config_file(folder / "config.json")
+
+
+def read_config_file(path: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads(read_plain(path, MOST_BYTES))
         if config["format"] != "adac-run-1":
@@ -82,7 +85,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name, kind in (CONFIG | planned).items():
             _require_kind(name, config[name], kind)
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{folder} is not a run folder: it has no config.json") from None
+        raise UserError(f"{path.parent} is not a run folder: it has no {path.name}") from None
     except OSError as error:
         raise UserError(f"{path} can not be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
