@@ -59,8 +59,7 @@ def vectors(space: gymnasium.Space[Any], observation: Any) -> tuple[Floats, bool
         count = _count(space, observation)
         if count is None:
             return _flat(space, observation)[None], False
-        rows = iterate(batch_space(space, count), observation)
-        return np.stack([_flat(space, row) for row in rows]), True
+        return _flat_batch(space, observation, count), True
     except (ValueError, TypeError, KeyError, IndexError):
         raise UserError(
             f"an observation of this task is {space}, one or a batch of them; "
@@ -77,6 +76,30 @@ def _rows(space: gymnasium.Space[Any], observation: Any) -> tuple[Floats, bool]:
 
 def _flat(space: gymnasium.Space[Any], observation: Any) -> Floats:
     return np.asarray(spaces.flatten(space, observation), np.float32)
+
+
+def _flat_batch(space: gymnasium.Space[Any], observation: Any, count: int) -> Floats:
+    """As `_flat` of each, without a loop over them where the space is a usual one."""
+    if isinstance(space, spaces.Dict):
+        named = [(part, observation[name]) for name, part in space.spaces.items()]
+        return np.concatenate([_flat_batch(*pair, count) for pair in named], axis=1)
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return np.asarray(observation, np.float32).reshape(count, -1)
+    if isinstance(space, spaces.Discrete):
+        return _one_hot(np.asarray(observation) - space.start, int(space.n))
+    if isinstance(space, spaces.MultiDiscrete):
+        values = (np.asarray(observation) - space.start).reshape(count, -1)
+        pairs = zip(values.T, space.nvec.ravel(), strict=True)
+        return np.concatenate([_one_hot(value, int(n)) for value, n in pairs], axis=1)
+    rows = iterate(batch_space(space, count), observation)
+    return np.stack([_flat(space, row) for row in rows])
+
+
+def _one_hot(values: NDArray[Any], count: int) -> Floats:
+    if values.min(initial=0) < 0:
+        raise ValueError
+    rows: Floats = np.eye(count, dtype=np.float32)[values]
+    return rows
 
 
 def _count(space: gymnasium.Space[Any], observation: Any) -> int | None:

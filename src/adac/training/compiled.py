@@ -83,6 +83,7 @@ class Program:
         self.parts = {
             "state": Part(shelves, state),
             "behaviour": Part(shelves, core.behaviour_policy(agent, state)),
+            "online": Part(shelves, Policy(state.actor.params, state.statistics)),
             "target": Part(shelves, core.target_policy(agent, state)),
             "intrinsic": Part(shelves, state.intrinsic),
             "statistics": Part(shelves, state.statistics),
@@ -212,6 +213,12 @@ def greedy(program: Program, policy: Policy, obs: Array) -> Array:
     return core.greedy(program.agent, policy, obs)
 
 
+@reads("online")
+def online(program: Program, policy: Policy, obs: Array) -> Array:
+    """π(s) with the weights that learn, which the target's follow slowly."""
+    return core.greedy(program.agent, policy, obs)
+
+
 @reads("intrinsic", writes=True)
 def collect(
     program: Program, intrinsic: Any, obs: Array, action: Array, next_obs: Array
@@ -281,7 +288,7 @@ class RunningAgent:
         moving.put(self.arrays, new)
         self.metrics |= metrics
 
-    act, remember, greedy = act, remember, greedy
+    act, remember, greedy, online = act, remember, greedy, online
     bonus, collect, observe, diagnose = bonus, collect, observe, diagnose
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from adac.runs.folder import essence, read_config, require_essence, versions
 from adac.training import best
 from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
+from adac.training.behaviour import sample
 from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
 from adac.training.environments import Environments
 from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
@@ -228,24 +228,9 @@ class Learner:
     def _sample(
         self, obs: Floats, memory: Any, episode_start: NDArray[Any] | None
     ) -> tuple[Floats, Any]:
-        count = len(obs)
-        first = np.ravel(False if episode_start is None else episode_start).astype(bool)
-        sizes = {len(leaf) for leaf in jax.tree.leaves(memory)} | {len(first)} - {1}
-        if sizes - {count}:
-            raise UserError(
-                f"state and episode_start must be those of these {count} observations: "
-                "pass None to begin anew"
-            )
-        first = np.broadcast_to(first, count)
-        if memory is None:
-            first = np.ones(count, bool)
-            memory = self.loop.init_memory(self.agent.explorer, count)
         self._predictions += 1
-        number = np.int32(self._predictions)
-        action, memory = self.loop.running.act(
-            obs, memory, first, self.loop.keys[PREDICT], number, explorer=self.agent.explorer
-        )
-        return np.asarray(action), memory
+        key = self.loop.keys[PREDICT]
+        return sample(self.loop.running, obs, memory, episode_start, key, self._predictions)
 
     def policy(self, obs: Floats) -> Floats:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""

@@ -9,14 +9,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from adac.core.agent import Agent, AgentState
-from adac.core.explorers import Explorer, Sizes, Transition, Uniform
+from adac.core.explorers import Explorer, Transition, Uniform
 from adac.envs import maze_of
 from adac.errors import RunError
 from adac.runs.checkpoint import flatten, unflatten
 from adac.training.answers import Floats
+from adac.training.behaviour import fresh_memory
 from adac.training.compiled import Late, RunningAgent, compile_agent, no_late
 from adac.training.coverage import Coverage
 from adac.training.environments import Environments, Episode
@@ -30,14 +32,19 @@ INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE, GAP = range(8)
 Snapshot = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays, and plain facts
 
 
+def run_keys(seed: int) -> list[Array]:
+    """One key for each domain."""
+    root = jax.random.key(seed)
+    return [jax.random.fold_in(root, domain) for domain in range(8)]
+
+
 class Loop:
     """An agent in its environments, from step to step; all of it can be saved and restored."""
 
     def __init__(self, agent: Agent, environments: Environments, seed: int):
         self.agent, self.environments, self.seed = agent, environments, seed
         self.obs_dim, self.action_dim = environments.obs_dim, environments.action_dim
-        root = jax.random.key(seed)
-        self.keys = [jax.random.fold_in(root, domain) for domain in range(8)]
+        self.keys = run_keys(seed)
         program = compile_agent(agent, self.obs_dim, self.action_dim)
         require_room(agent, program.rows.width)
         self.running = RunningAgent(program, self.keys[INIT])
@@ -69,8 +76,7 @@ class Loop:
 
     def init_memory(self, explorer: Explorer, num_envs: int | None = None) -> Any:
         count = self.environments.num_envs if num_envs is None else num_envs
-        sizes = Sizes(self.obs_dim, self.action_dim, self.agent.networks.latent)
-        return explorer.init_memory(count, sizes)
+        return fresh_memory(self.running, explorer, count)
 
     @property
     def step(self) -> int:
