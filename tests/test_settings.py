@@ -195,6 +195,7 @@ def test_a_stored_agent_without_a_younger_setting_does_what_it_did() -> None:
     """The default of score_floor is 1, but an agent stored before it existed had none."""
     stored = settings.to_json(Agent())
     del stored["explorer"]["score_floor"], stored["base"]["bound_penalty"]
+    del stored["networks"]["activation"], stored["base"]["lr_schedule"]
     explorer = settings.from_json(stored).explorer
     assert isinstance(explorer, Analogous)
     assert (Analogous().score_floor, explorer.score_floor) == (1.0, 0.0)
@@ -307,6 +308,8 @@ def test_others_words_mean_settings_that_exist(word: str) -> None:
         ("td3", {"lr": 1e-4}, {"actor_lr": 1e-4, "critic_lr": 1e-4}),
         ("td3", {"net_arch": "64,64"}, {"actor_hidden": (64, 64), "critic_hidden": (64, 64)}),
         ("td3", {"exploration_noise": 0.2}, {"noise": 0.2}),
+        ("td3", {"activation_fn": "Tanh"}, {"activation": "tanh"}),
+        ("sac", {"grad_clip": "0.5"}, {"max_grad_norm": 0.5}),
     ],
 )  # fmt: skip
 def test_others_words_are_understood(

@@ -1,6 +1,7 @@
 """Every exported form computes what `predict` computes."""
 
 import ctypes
+import dataclasses
 import re
 import subprocess
 import time
@@ -18,15 +19,18 @@ from numpy.typing import NDArray
 
 import adac
 from adac.cli.main import main
-from adac.core.agent import target_policy
+from adac.core.activations import NAMES, Activation
+from adac.core.agent import greedy, target_policy
 from adac.core.bases import Deterministic
 from adac.core.plain import NotPlainPolicyError, plain
 from adac.runs.export.facts import Facts
+from adac.runs.export.policy_file import read_policy, write_policy
 from adac.runs.export.to_c import write_c
 from adac.runs.export.to_numpy import write_numpy
 from adac.runs.export.to_onnx import write_onnx
 from adac.training.learner import Learner
 from helpers import TD3, start, tiny
+from helpers import TINY as TINY_NETWORKS
 
 Floats = NDArray[np.float32]
 PAGE = Path(__file__).parents[2] / "docs" / "export.md"
@@ -148,6 +152,30 @@ def test_numpy(learner: Learner, tmp_path: Path) -> None:
     assert_agrees(learner, "numpy", ask)
     _, flat = flat_observations(learner)
     np.testing.assert_allclose(ask(flat), policy.plain(flat), atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", NAMES)
+def test_every_activation_leaves_in_every_form(activation: Activation, tmp_path: Path) -> None:
+    import onnxruntime
+
+    networks = dataclasses.replace(TINY_NETWORKS, actor_hidden=(16, 16), activation=activation)
+    agent = tiny(TD3, networks=networks)
+    policy = target_policy(agent, start(agent))
+    numbers, facts = plain(agent, policy, -np.ones(2), np.ones(2)), Facts("x", "td3", 0, 0, False)
+    obs = 3 * np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    wanted = np.asarray(greedy(agent, policy, obs))
+    write_policy(numbers, facts, tmp_path / "p")
+    write_onnx(numbers, facts, tmp_path / "p.onnx")
+    write_numpy(numbers, facts, tmp_path / "p.npz")
+    write_c(numbers, facts, tmp_path / "p.c")
+    session, ask = onnxruntime.InferenceSession(tmp_path / "p.onnx"), compiled(tmp_path / "p.c")
+    for found in (
+        read_policy(tmp_path / "p")[0](obs),
+        session.run(None, {"obs": obs})[0],
+        loader()(tmp_path / "p.npz")(obs),
+        np.stack([ask(one) for one in obs]),
+    ):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def compiled(source: Path) -> Callable[[Floats], Floats]:

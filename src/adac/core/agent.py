@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
@@ -20,12 +19,13 @@ from adac.core.critics import Bootstrap, Critic, Raised, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import part, setting
 from adac.core.intrinsic import Intrinsic
-from adac.core.nets import Net, begin, copied, descend, follow
+from adac.core.nets import Net, Optimiser, begin, copied, descend, follow, optimisers
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.validation import at_least, counts
 
 Metrics = dict[str, Array]
+Adam = Callable[[float], Optimiser]  # of a learning rate
 PARTS: dict[str, Any] = {
     "base": Base, "explorer": Explorer, "intrinsic": Intrinsic | None, "networks": Networks,
     "critic": Critic,
@@ -150,10 +150,6 @@ def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> A
     return agent.explorer.init_memory(num_envs, Sizes(obs_dim, action_dim, agent.networks.latent))
 
 
-def _adam(agent: Agent, learning_rate: float) -> optax.GradientTransformation:
-    return optax.adam(learning_rate, b1=agent.base.adam_b1)
-
-
 def behaviour_policy(agent: Agent, state: AgentState) -> Policy:
     """The behaviour policy μ, with what its explorer looks at when it acts."""
     explorer = agent.explorer
@@ -201,22 +197,25 @@ def greedy(agent: Agent, policy: AgentState | Policy, obs: Array) -> Array:
 def update(
     agent: Agent, state: AgentState, batch: Batch, key: Array, progress: Array, *, improve: bool
 ) -> tuple[AgentState, Metrics]:
-    """One learning step, in the order of Algorithms 2 and 3; `progress` in [0, 1] anneals β.
+    """One learning step, in the order of Algorithms 2 and 3; `progress` in [0, 1] anneals.
 
     `improve` is static: whether the policies and targets move too, or the critics alone.
     """
     target_key, base_key, xi_key, model_key = jax.random.split(key, 4)
     state, batch, model_metrics = _improve_intrinsic(agent, state, batch, model_key)
-    critic, metrics = _improve_critics(agent, state, batch, target_key)
+    adam = optimisers(agent.base, state.critic, progress)
+    critic, metrics = _improve_critics(agent, state, batch, target_key, adam)
     metrics |= model_metrics
     state = state._replace(critic=critic)
     if improve and agent.explorer.joins_the_base:
         keys = base_key, xi_key
-        state, policy_metrics = _improve_both_policies(agent, state, batch, progress, keys)
+        state, policy_metrics = _improve_both_policies(agent, state, batch, progress, keys, adam)
         state, metrics = _move_targets(agent, state), metrics | policy_metrics
     elif improve:
-        state, base_metrics = _improve_target_policy(agent, state, batch, base_key)
-        state, behaviour_metrics = _improve_behaviour_policy(agent, state, batch, progress, xi_key)
+        state, base_metrics = _improve_target_policy(agent, state, batch, base_key, adam)
+        state, behaviour_metrics = _improve_behaviour_policy(
+            agent, state, batch, progress, xi_key, adam
+        )
         state = _move_targets(agent, state)
         metrics |= base_metrics | behaviour_metrics
     return state, metrics
@@ -244,7 +243,7 @@ def _improve_intrinsic(
 
 
 def _improve_critics(
-    agent: Agent, state: AgentState, batch: Batch, key: Array
+    agent: Agent, state: AgentState, batch: Batch, key: Array, adam: Adam
 ) -> tuple[Net, Metrics]:
     """Every critic of every stream towards its own reward."""
     bonus = None if agent.intrinsic is None else batch.bonus
@@ -268,7 +267,7 @@ def _improve_critics(
         total = sum((value for value, _ in found), jnp.zeros(()))
         return total, ([q for _, (q, _) in found], tuple(tuple(m) for _, (_, m) in found))
 
-    critic, (total, (q, members)) = descend(loss, _adam(agent, agent.base.critic_lr), state.critic)
+    critic, (total, (q, members)) = descend(loss, adam(agent.base.critic_lr), state.critic)
     critic = critic._replace(params=_with_statistics(critic.params, members))
     names = ("q", "q_behaviour", *(f"q_behaviour_{n}" for n in range(2, len(q))))[: len(q)]
     return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
@@ -306,7 +305,12 @@ def _with_statistics(trained: Any, passed: Any) -> Any:
 
 
 def _improve_both_policies(
-    agent: Agent, state: AgentState, batch: Batch, progress: Array, keys: tuple[Array, Array]
+    agent: Agent,
+    state: AgentState,
+    batch: Batch,
+    progress: Array,
+    keys: tuple[Array, Array],
+    adam: Adam,
 ) -> tuple[AgentState, Metrics]:
     """π and μ by J_π + J_μ under one optimiser (Eq. 4), each ∇Q at the same scale.
 
@@ -325,7 +329,7 @@ def _improve_both_policies(
         mu, metrics = explorer.loss(seen, behaviour_q, batch.obs, progress, xi_key)
         return pi / scale + mu, (log_prob, metrics | {"actor_loss": pi, "behaviour_loss": mu})
 
-    actor, (_, (log_prob, metrics)) = descend(loss, _adam(agent, agent.base.actor_lr), state.actor)
+    actor, (_, (log_prob, metrics)) = descend(loss, adam(agent.base.actor_lr), state.actor)
     aux = agent.base.improve_aux(aux, log_prob, batch.action.shape[-1])
     learned = explorer.improve_learned(state.explorer, metrics)
     state = state._replace(actor=actor, aux=aux, explorer=learned)
@@ -342,7 +346,7 @@ def _behaviour_value(agent: Agent, state: AgentState, obs: Array) -> Value:
 
 
 def _improve_target_policy(
-    agent: Agent, state: AgentState, batch: Batch, key: Array
+    agent: Agent, state: AgentState, batch: Batch, key: Array, adam: Adam
 ) -> tuple[AgentState, Metrics]:
     """π by the base's own objective on the task critic, stream 0 (Eq. 1)."""
     qs = _task_values(agent, state, batch.obs)
@@ -353,14 +357,14 @@ def _improve_target_policy(
     def loss(actor: Actor) -> tuple[Array, Array]:
         return agent.base.actor_loss(actor(batch.obs), qs, state.aux, key)
 
-    actor, (value, log_prob) = descend(loss, _adam(agent, agent.base.actor_lr), state.actor)
+    actor, (value, log_prob) = descend(loss, adam(agent.base.actor_lr), state.actor)
     aux = agent.base.improve_aux(state.aux, log_prob, batch.action.shape[-1])
     metrics = {"actor_loss": value, **agent.base.aux_metrics(aux)}
     return state._replace(actor=actor, aux=aux), metrics
 
 
 def _improve_behaviour_policy(
-    agent: Agent, state: AgentState, batch: Batch, progress: Array, key: Array
+    agent: Agent, state: AgentState, batch: Batch, progress: Array, key: Array, adam: Adam
 ) -> tuple[AgentState, Metrics]:
     """μ by amortised SVGD on the behaviour critic, the last stream (Eq. 3).
 
@@ -379,7 +383,7 @@ def _improve_behaviour_policy(
         return explorer.loss(seen, q, batch.obs, progress, key)
 
     net, (value, metrics) = descend(
-        loss, _adam(agent, explorer.learning_rate), behaviour_net(state), opt=-1
+        loss, adam(explorer.learning_rate), behaviour_net(state), opt=-1
     )
     moved = state._replace(behaviour=net) if explorer.separate else state._replace(actor=net)
     learned = explorer.improve_learned(state.explorer, metrics)

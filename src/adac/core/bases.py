@@ -7,7 +7,7 @@ class; `SAC` learns a Gaussian before the squash and its temperature.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jax import Array
 
 from adac.core.critics import Value
 from adac.core.fields import setting
-from adac.core.validation import at_least, between, counts
+from adac.core.validation import above, at_least, between, counts
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,15 @@ class Base(ABC):
     critics: int = setting(2, "Critics in an ensemble, whose target takes their minimum.")
     policy_delay: int = setting(2, "Critic updates per policy update.")
     adam_b1: float = setting(0.9, "Adam's β₁, the momentum of every optimiser of the agent.")
+    lr_schedule: Literal["constant", "linear", "cosine"] = setting(
+        "constant", "How the learning rates of policies and critics fall: constant, linear, cosine."
+    )
+    lr_end: float = setting(0.0, "Part of the learning rates that is left when they have fallen.")
+    lr_updates: int = setting(0, "Updates over which they fall; 0 is the whole run.")
+    max_grad_norm: float | None = setting(
+        None, "Norm at which the gradient of each network is cut; none: it is not."
+    )
+    weight_decay: float = setting(0.0, "AdamW's decay of policies and critics; 0 is Adam.")
 
     outputs: ClassVar[int] = 1  # raw actor outputs per action dimension
     target_actor: ClassVar[bool] = True  # targets and evaluation use π's target weights
@@ -37,7 +46,11 @@ class Base(ABC):
     def __post_init__(self) -> None:
         between(self, 0.0, 1.0, "discount", "tau", "adam_b1")
         counts(self, 1, "critics", "policy_delay")
-        at_least(self, 0.0, "actor_lr", "critic_lr")
+        at_least(self, 0.0, "actor_lr", "critic_lr", "weight_decay")
+        between(self, 0.0, 1.0, "lr_end")
+        counts(self, 0, "lr_updates")
+        if self.max_grad_norm is not None:
+            above(self, 0.0, "max_grad_norm")
 
     @abstractmethod
     def location(self, raw: Array) -> Array:

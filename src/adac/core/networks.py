@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 from jax import Array
 
+from adac.core.activations import ACTIVATIONS, Activation
 from adac.core.fields import setting
 from adac.core.validation import counts, tuples
 
@@ -31,6 +32,9 @@ class Networks:
     latent: int = setting(0, "Dimensions of ξ in f(s, ξ); 0 makes a plain policy network.")
     latent_hidden: tuple[int, ...] = setting(
         (100,), "Layers after ξ has joined the state's features; unused without ξ."
+    )
+    activation: Activation = setting(
+        "relu", "Between the layers of policies and critics: relu, tanh, elu, silu or gelu."
     )
 
     def __post_init__(self) -> None:
@@ -96,15 +100,15 @@ def stack(sizes: Sequence[int], key: Array) -> tuple[Linear, ...]:
     return tuple(Linear(inputs, outputs, k) for inputs, outputs, k in pairs)
 
 
-def hidden(layers: Sequence[Linear], x: Array) -> Array:
+def hidden(layers: Sequence[Linear], x: Array, activation: Activation = "relu") -> Array:
     for layer in layers:
-        x = jax.nn.relu(layer(x))
+        x = ACTIVATIONS[activation](layer(x))
     return x
 
 
-def perceptron(layers: Sequence[Linear], x: Array) -> Array:
-    """Every layer but the last rectified."""
-    return layers[-1](hidden(layers[:-1], x))
+def perceptron(layers: Sequence[Linear], x: Array, activation: Activation = "relu") -> Array:
+    """The activation after every layer but the last."""
+    return layers[-1](hidden(layers[:-1], x, activation))
 
 
 class Actor(eqx.Module):
@@ -115,11 +119,12 @@ class Actor(eqx.Module):
     head: tuple[Linear, ...]
     latent: int = eqx.field(static=True)
     outputs: int = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
 
     def __init__(self, sizes: Networks, obs_dim: int, outputs: int, key: Array):
         trunk_key, joint_key, head_key = jax.random.split(key, 3)
         self.trunk = stack((obs_dim, *sizes.actor_hidden), trunk_key)
-        self.latent, self.outputs = sizes.latent, outputs
+        self.latent, self.outputs, self.activation = sizes.latent, outputs, sizes.activation
         width = sizes.actor_hidden[-1]
         if sizes.latent:
             self.joint = Joint(width, sizes.latent, sizes.latent_hidden[0], joint_key)
@@ -129,15 +134,15 @@ class Actor(eqx.Module):
             self.head = stack((width, outputs), head_key)
 
     def embed(self, obs: Array) -> Array:
-        x = hidden(self.trunk, obs)
+        x = hidden(self.trunk, obs, self.activation)
         return x if self.joint is None else self.joint.embed(x)
 
     def features(self, embedding: Array, xi: Array | None = None) -> Array:
         """The last hidden layer."""
         if self.joint is None:
-            return hidden(self.head[:-1], embedding)
+            return hidden(self.head[:-1], embedding, self.activation)
         joined = embedding if xi is None else self.joint.join(embedding, xi)
-        return hidden(self.head[:-1], jax.nn.relu(joined))
+        return hidden(self.head[:-1], ACTIVATIONS[self.activation](joined), self.activation)
 
     def decode(self, embedding: Array, xi: Array | None = None) -> Array:
         return self.head[-1](self.features(embedding, xi))
@@ -151,17 +156,20 @@ class QNetwork(eqx.Module):
 
     joint: Joint
     body: tuple[Linear, ...]
+    activation: Activation = eqx.field(static=True)
 
     def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, outputs: int, key: Array):
         joint_key, body_key = jax.random.split(key)
         self.joint = Joint(obs_dim, action_dim, sizes.critic_hidden[0], joint_key)
         self.body = stack((*sizes.critic_hidden, outputs), body_key)
+        self.activation = sizes.activation
 
     def embed(self, obs: Array) -> Array:
         return self.joint.embed(obs)
 
     def decode(self, embedding: Array, action: Array) -> Array:
-        return perceptron(self.body, jax.nn.relu(self.joint.join(embedding, action)))
+        first = ACTIVATIONS[self.activation](self.joint.join(embedding, action))
+        return perceptron(self.body, first, self.activation)
 
     def __call__(self, obs: Array, action: Array) -> Array:
         return self.decode(self.embed(obs), action)

@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from adac.core import agent as core
+from adac.core.activations import PLAIN, Activation
 from adac.core.agent import Agent
 from adac.core.explorers import Policy
 from adac.core.networks import Actor
@@ -36,8 +37,8 @@ class Layer:
 class PlainPolicy:
     """action = low + (tanh(layers(clip((obs − mean) / std))) + 1) · half, cut at low and high.
 
-    Every layer but the last is rectified. Without normalisation mean is 0, std 1, clip the largest
-    number there is.
+    The activation stands after every layer but the last. Without normalisation mean is 0, std 1,
+    clip the largest number there is.
     """
 
     mean: Floats  # [o]
@@ -46,6 +47,7 @@ class PlainPolicy:
     layers: tuple[Layer, ...]
     low: Floats  # [d]
     high: Floats  # [d]
+    activation: Activation = "relu"
     half: Floats = field(init=False)  # of the range
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class PlainPolicy:
         """[n, o] → [n, d] in [-1, 1]."""
         x = np.clip((obs - self.mean) / self.std, -self.clip, self.clip)
         for layer in self.layers[:-1]:
-            x = np.maximum(x @ layer.weight + layer.bias, np.float32(0))
+            x = PLAIN[self.activation](x @ layer.weight + layer.bias)
         squashed: Floats = np.tanh(x @ self.layers[-1].weight + self.layers[-1].bias)
         return squashed
 
@@ -88,7 +90,8 @@ def plain(agent: Agent, policy: Policy, low: NDArray[Any], high: NDArray[Any]) -
     noise = np.random.default_rng(0).standard_normal((16, len(mean)), np.float32)
     obs = mean + deviation * noise
     last, wanted = _ask(agent, policy, obs)
-    found = PlainPolicy(mean, deviation, clip, (*_hidden(actor), last), *_inside(low, high))
+    layers = (*_hidden(actor), last)
+    found = PlainPolicy(mean, deviation, clip, layers, *_inside(low, high), actor.activation)
     _require_same(found, obs, wanted)
     return found
 

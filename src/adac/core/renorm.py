@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from adac.core.activations import ACTIVATIONS, Activation
 from adac.core.networks import Joint, Linear, Networks, Running, stack
 
 MOMENTUM, EPSILON = 0.99, 1e-3
@@ -66,6 +67,7 @@ class RenormQNetwork(eqx.Module):
     joint: Joint
     norms: tuple[BatchRenorm, ...]
     body: tuple[Linear, ...]
+    activation: Activation = eqx.field(static=True)
 
     def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, outputs: int, key: Array):
         joint_key, body_key = jax.random.split(key)
@@ -73,14 +75,18 @@ class RenormQNetwork(eqx.Module):
         self.joint = Joint(obs_dim, action_dim, sizes.critic_hidden[0], joint_key)
         self.norms = tuple(BatchRenorm(size) for size in sizes.critic_hidden)
         self.body = stack((*sizes.critic_hidden, outputs), body_key)
+        self.activation = sizes.activation
+
+    def _active(self, x: Array) -> Array:
+        return ACTIVATIONS[self.activation](x)
 
     def embed(self, obs: Array) -> Array:
         return self.joint.embed(self.obs(obs))
 
     def decode(self, embedding: Array, action: Array) -> Array:
-        x = jax.nn.relu(self.joint.join(embedding, self.action(action)))
+        x = self._active(self.joint.join(embedding, self.action(action)))
         for norm, layer in zip(self.norms[:-1], self.body[:-1], strict=True):
-            x = jax.nn.relu(layer(norm(x)))
+            x = self._active(layer(norm(x)))
         return self.body[-1](self.norms[-1](x))
 
     def __call__(self, obs: Array, action: Array) -> Array:
@@ -90,12 +96,12 @@ class RenormQNetwork(eqx.Module):
         """A batch's numbers, normalised by itself; and the network, its statistics moved on."""
         s, new_obs = self.obs.train(obs)
         a, new_action = self.action.train(action)
-        x = jax.nn.relu(self.joint.join(self.joint.embed(s), a))
+        x = self._active(self.joint.join(self.joint.embed(s), a))
         norms = []
         for norm, layer in zip(self.norms, self.body, strict=True):
             x, moved = norm.train(x)
             norms.append(moved)
             x = layer(x)
-            x = jax.nn.relu(x) if layer is not self.body[-1] else x
+            x = self._active(x) if layer is not self.body[-1] else x
         moved_parts = (new_obs, new_action, tuple(norms))
         return x, eqx.tree_at(lambda net: (net.obs, net.action, net.norms), self, moved_parts)

@@ -200,6 +200,13 @@ SYNONYMS = {
     "ent_coef": "initial_temperature",
     "polyak": "tau",
     "n_step": "n_steps",
+    "activation_fn": "activation",
+    "grad_clip": "max_grad_norm",
+    "clip_grad_norm": "max_grad_norm",
+    "gradient_clip": "max_grad_norm",
+    "clip_norm": "max_grad_norm",
+    "learning_rate_schedule": "lr_schedule",
+    "scheduler": "lr_schedule",
 }
 # Their words for several of ours. Until `learning_starts` they act at random and do not learn.
 SEVERAL = {
@@ -289,9 +296,10 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         fitting = [o for o in options if (typing.get_origin(o) is tuple) == several]
         return _coerce(name, value, next(o for o in fitting or options if o is not type(None)))
     if origin is Literal:
-        if value not in options:
+        word = value.lower() if isinstance(value, str) else value
+        if word not in options:
             raise UserError(f"{name} must be one of {', '.join(options)}, not '{value}'")
-        return value
+        return word
     if origin is tuple:
         parts = value.strip("[]() ,").split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
@@ -327,6 +335,8 @@ LATER: dict[str, Any] = {
     "n_steps": 1, "learn_after": None, "explorer.latent_colour": None, "explorer.latent_repeat": 0,
     "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
     "hindsight": 4,  # no goal task could be learned on
+    "networks.activation": "relu", "base.lr_schedule": "constant", "base.lr_end": 0.0,
+    "base.lr_updates": 0, "base.max_grad_norm": None, "base.weight_decay": 0.0,
 }  # fmt: skip
 
 

@@ -156,9 +156,9 @@ class Learner:
         With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
         checkpoint/, which is written every 10,000 steps unless told otherwise, and at the end,
         also where that is Ctrl-C; `save_best` keeps the best evaluation's policy in best/.
-        `callback` is called after every step and ends the training by returning False. β is
-        annealed over `horizon` steps, which is the end of this call unless told otherwise: if you
-        call `learn` several times, name the whole.
+        `callback` is called after every step and ends the training by returning False. β and
+        schedules of learning rates end after `horizon` steps, which is the end of this call unless
+        told otherwise: if you call `learn` several times, name the whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY

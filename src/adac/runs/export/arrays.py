@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.core.activations import NAMES
 from adac.core.plain import Layer, PlainPolicy
 
 Arrays = dict[str, NDArray[Any]]
@@ -17,6 +18,8 @@ def to_arrays(policy: PlainPolicy) -> Arrays:
     arrays: Arrays = {"mean": policy.mean, "std": policy.std, "clip": clip}
     for number, layer in enumerate(policy.layers):
         arrays |= {f"weight{number}": layer.weight, f"bias{number}": layer.bias}
+    if policy.activation != "relu":  # else as files were before there was a choice
+        arrays["activation"] = np.array([NAMES.index(policy.activation)], np.float32)
     return arrays | {"low": policy.low, "high": policy.high}
 
 
@@ -36,4 +39,8 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> PlainPolicy:
     if std.shape != mean.shape or {low.shape, high.shape} != {sizes[-1]}:
         raise ValueError("its normalisation or bounds do not fit its layers")
     clip = float(arrays["clip"].reshape(1)[0])
-    return PlainPolicy(mean, std, clip, tuple(Layer(w, b) for w, b in layers), low, high)
+    number = float(arrays["activation"].reshape(1)[0]) if "activation" in arrays else 0.0
+    if number not in range(len(NAMES)):
+        raise ValueError("its activation is not one of adac's")
+    made = tuple(Layer(w, b) for w, b in layers)
+    return PlainPolicy(mean, std, clip, made, low, high, NAMES[int(number)])

@@ -17,6 +17,7 @@ from adac.runs.export.facts import Facts, write
 from adac.runs.files import read_plain
 
 FORMAT = "adac-policy-1"
+ACTIVE = "adac-policy-2"  # with an activation, which a reader of the first would overlook
 MOST_BYTES = 2**30
 KINDS: dict[str, type | tuple[type, ...]] = {
     "env": str, "agent": str, "seed": int, "step": int, "flattened": bool,
@@ -26,7 +27,8 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 
 def write_policy(policy: PlainPolicy, facts: Facts, path: Path) -> None:
     arrays = to_arrays(policy)
-    about = {"format": FORMAT, "crc": _checksum(arrays), "facts": facts.to_json()}
+    form = ACTIVE if "activation" in arrays else FORMAT
+    about = {"format": form, "crc": _checksum(arrays), "facts": facts.to_json()}
     about["about"] = facts.lines(policy)
     write(path, safetensors.numpy.save(arrays, {"adac": json.dumps(about)}))
 
@@ -40,8 +42,8 @@ def read_policy(path: Path) -> tuple[PlainPolicy, Facts]:
         arrays = dict(safetensors.numpy.load(data))
         length = int.from_bytes(data[:8], "little")
         about = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["adac"])
-        if about["format"] != FORMAT:
-            raise UserError(f"{path} has the format {about['format']!r}, not {FORMAT}")
+        if about["format"] not in (FORMAT, ACTIVE):
+            raise UserError(f"{path} has the format {about['format']!r}, not {FORMAT} or {ACTIVE}")
         if about["crc"] != _checksum(arrays):
             raise ValueError("its numbers are not what was written")
         return from_arrays(arrays), read_facts(about["facts"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.core.activations import GELU, Activation
 from adac.core.plain import PlainPolicy
 from adac.runs.export.facts import Facts, harmless, write
 
@@ -33,20 +34,28 @@ def _lines(policy: PlainPolicy, facts: Facts, *, header: bool) -> Iterator[str]:
         yield from _array(f"bias{number}", layer.bias)
     for name in ("low", "half", "high"):
         yield from _array(name, getattr(policy, name))
-    yield from _LAYER
+    yield from ("", "static float adac_hidden(float x)", "{", f"    {_HIDDEN[policy.activation]}")
+    yield from ("}", *_LAYER)
     yield from _function(policy, "static void" if header else "void")
     yield from ("", "#endif")
 
 
+_HIDDEN: dict[Activation, str] = {
+    "relu": "return x > 0.0f ? x : 0.0f;",
+    "tanh": "return tanhf(x);",
+    "elu": "return x > 0.0f ? x : expm1f(x);",
+    "silu": "return x * (1.0f + tanhf(x / 2.0f)) / 2.0f;",
+    "gelu": f"return x * (1.0f + tanhf(x * ({GELU[0]}f + {GELU[1]}f * x * x) / 2.0f)) / 2.0f;",
+}
 _LAYER = """
 static void adac_layer(const float *in, int inputs, float *out, int outputs, const float *weight,
-                       const float *bias, int rectified)
+                       const float *bias, int hidden)
 {
     for (int j = 0; j < outputs; j++) out[j] = bias[j];
     for (int i = 0; i < inputs; i++)
         for (int j = 0; j < outputs; j++) out[j] += in[i] * weight[i * outputs + j];
-    if (rectified)
-        for (int j = 0; j < outputs; j++) out[j] = out[j] > 0.0f ? out[j] : 0.0f;
+    if (hidden)
+        for (int j = 0; j < outputs; j++) out[j] = adac_hidden(out[j]);
 }
 """.splitlines()
 
@@ -65,9 +74,9 @@ def _function(policy: PlainPolicy, kind: str) -> Iterator[str]:
     for number, layer in enumerate(policy.layers):
         source = f"x{number}" if number or policy.normalises else "obs"
         inputs, outputs = layer.weight.shape
-        rectified = int(number + 1 < len(policy.layers))
+        hidden = int(number + 1 < len(policy.layers))
         yield f"    adac_layer({source}, {inputs}, x{number + 1}, {outputs}, adac_weight{number},"
-        yield f"               adac_bias{number}, {rectified});"
+        yield f"               adac_bias{number}, {hidden});"
     yield "    for (int i = 0; i < ADAC_ACTION_DIM; i++) {"
     yield f"        float a = tanhf(x{len(policy.layers)}[i]);"
     yield "        a = adac_low[i] + (a + 1.0f) * adac_half[i];"

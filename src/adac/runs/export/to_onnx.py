@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.core.activations import GELU, Activation
 from adac.core.plain import PlainPolicy
 from adac.errors import missing_extra
 from adac.runs.export.facts import Facts, write
@@ -32,7 +33,7 @@ def write_onnx(policy: PlainPolicy, facts: Facts, path: Path) -> None:
 
 
 class _Graph:
-    """Nodes in a row, each reading the one before it."""
+    """Nodes in a row, each reading the one before it, and perhaps one `other`."""
 
     def __init__(self, onnx: Any):
         self.onnx = onnx
@@ -48,7 +49,7 @@ class _Graph:
             self._add("Clip", np.asarray(-clip), np.asarray(clip))
         for number, layer in enumerate(policy.layers):
             if number:
-                self._add("Relu")
+                self._activate(policy.activation)
             self._add("Gemm", layer.weight, layer.bias)
         self._add("Tanh")
         self._add("Add", np.ones(1, np.float32))
@@ -62,9 +63,22 @@ class _Graph:
             self.nodes, "policy", [ends[0]], [ends[1]], self.constants
         )
 
-    def _add(self, kind: str, *constants: NDArray[np.float32]) -> None:
+    def _activate(self, activation: Activation) -> None:
+        before = self.last
+        if activation == "gelu":  # x · σ(x · (a + b x²))
+            self._add("Mul", other=before)
+            self._add("Mul", np.array([GELU[1]], np.float32))
+            self._add("Add", np.array([GELU[0]], np.float32))
+            self._add("Mul", other=before)
+        if activation in ("silu", "gelu"):
+            self._add("Sigmoid")
+            self._add("Mul", other=before)
+        else:
+            self._add(activation.capitalize())
+
+    def _add(self, kind: str, *constants: NDArray[np.float32], other: str | None = None) -> None:
         name = f"{kind.lower()}{len(self.nodes)}"
-        inputs = [self.last]
+        inputs = [self.last, *([] if other is None else [other])]
         for number, array in enumerate(constants):
             inputs.append(f"{name}.{number}")
             self.constants.append(self.onnx.numpy_helper.from_array(array, inputs[-1]))
