@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adac.errors import RunError
-from adac.runs.csv_table import Table, number_in, read_table
+from adac.runs.csv_table import Mark, Table, number_in, read_table
 
 COLUMNS = ("step", "q", "loss")
 LINES = ["step,q,loss", "100,1.5,0.1", "200,2.5,0.2", "300,3.5,0.3"]
@@ -96,3 +96,50 @@ def test_a_cell_without_a_number_is_none() -> None:
     assert number_in({"q": "1.5"}, "q") == 1.5
     assert number_in({"q": "1.5x"}, "q") is None
     assert number_in({}, "q") is None
+
+
+def marked(path: Path) -> Mark:
+    one = Table(path, COLUMNS, 300)
+    one.close()
+    return one.mark
+
+
+def test_what_is_added_is_marked_as_it_will_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    one = Table(path, COLUMNS, 0)
+    assert one.mark == Mark()
+    one.add({"step": 100, "q": 1.5, "loss": 'a "b", c'})
+    one.add({"step": 200, "q": np.float32(2.5)})
+    one.close()
+    assert one.mark == Mark.of(read_table(path))
+    assert one.mark[:2] == (200, 2)
+
+
+def test_every_changed_character_before_the_mark_is_said_once(table: Path) -> None:
+    vouched, whole = marked(table), table.read_bytes()
+    for place in range(len(LINES[0]) + 2, len(whole)):
+        if whole[place : place + 1] in b"\r\n":
+            continue
+        table.write_bytes(whole[:place] + b"7" + whole[place + 1 :])
+        if table.read_bytes() == whole:
+            continue
+        with pytest.warns(UserWarning, match=r"metrics\.csv was damaged: .*wrong numbers") as said:
+            one = Table(table, COLUMNS, 300, vouched)
+        one.close()
+        assert len(said) == 1
+        table.write_bytes(whole)
+
+
+@pytest.mark.parametrize("lose", [b"200,2.5,0.2\r\n", b"step,q,loss\r\n", None])
+def test_lost_rows_are_said(table: Path, lose: bytes | None) -> None:
+    vouched = marked(table)
+    table.write_bytes(b"" if lose is None else table.read_bytes().replace(lose, b""))
+    with pytest.warns(UserWarning, match="are not the 3 that were written"):
+        Table(table, COLUMNS, 300, vouched).close()
+
+
+def test_rows_after_the_mark_and_columns_of_another_version_are_no_damage(table: Path) -> None:
+    vouched = Mark.of(read_table(table)[:2])
+    table.write_bytes(table.read_bytes().replace(b"300,3.5", b"300,9.5"))
+    Table(table, COLUMNS, 200, vouched).close()
+    Table(table, ("step", "bias", "loss", "q"), 200, vouched).close()

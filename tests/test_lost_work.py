@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
@@ -73,6 +75,48 @@ def test_a_save_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         broken.save(tmp_path, overwrite=True)
     assert {path: path.read_bytes() for path in before} == before
     assert Learner.load(tmp_path).seed == 0
+
+
+def change_a_digit(path: Path) -> None:
+    """Of the last row's last number."""
+    text = path.read_text().rstrip()
+    last = text[-1]
+    path.write_text(text[:-1] + str((int(last) + 5) % 10) + "\n")
+
+
+@pytest.mark.parametrize("table", ["metrics.csv", "evaluations.csv"])
+def test_a_changed_digit_of_a_table_is_said_and_stops_nothing(
+    tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan: dict[str, Any] = {"log_every": 10, "eval_every": 20, "eval_episodes": 1}
+    small().learn(40, out=tmp_path, **plan)
+    change_a_digit(tmp_path / table)
+    assert adac("resume", tmp_path, "--steps", "60") == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(said) == 1
+    assert f"{table} was damaged: its" in said[0]
+    assert "that were written" in said[0]
+    Learner.load(tmp_path).learn(20, out=tmp_path, **plan)  # vouched for as it is, from then on
+
+
+def test_a_folder_is_vouched_for_by_its_own_checkpoints_only(tmp_path: Path) -> None:
+    plan: dict[str, Any] = {"log_every": 10}
+    mine = small().learn(20, out=tmp_path / "run", **plan)
+    mine.save(tmp_path / "copy")
+    Learner.load(tmp_path / "copy").learn(20, out=tmp_path / "copy", **plan)
+    Learner.load(tmp_path / "run").learn(20, out=tmp_path / "elsewhere", **plan)
+    small(seed=3).save(tmp_path / "run", overwrite=True)
+    Learner.load(tmp_path / "run").learn(20, out=tmp_path / "run", **plan)
+
+
+def test_an_optimiser_that_has_overflowed_is_said_without_a_folder() -> None:
+    learner = small().learn(40)
+    learner.loop.running.state = jax.tree_util.tree_map_with_path(
+        lambda path, leaf: leaf + jnp.inf if ".nu" in jax.tree_util.keystr(path) else leaf,
+        learner.state,
+    )
+    with pytest.raises(RunError, match="not finite"):
+        learner.learn(20, log_every=10)
 
 
 def test_a_copy_of_the_best_does_not_detach_the_run(tmp_path: Path) -> None:

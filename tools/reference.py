@@ -269,7 +269,8 @@ def folder_page() -> str:
         "## config.json",
         table(("entry", "meaning"), [(f"`{name}`", ENTRIES[name]) for name in names]),
         "The checkpoint carries a copy of task, agent and seed under its checksum. A `config.json` "
-        "that was edited is refused.",
+        "that was edited is refused. It also carries a checksum over the rows of each table: where "
+        "one was changed, `adac resume` says so and goes on.",
     ]) + "\n"  # fmt: skip
 
 

@@ -101,6 +101,12 @@ def test_an_id_unlike_any_points_to_the_list() -> None:
     assert "adac list envs" in failure("Qqqqqqqqqqqq-v0")
 
 
+def test_an_id_of_a_package_that_was_not_imported_says_so() -> None:
+    said = failure("ALE/Pong-v5")
+    assert "nor any of ALE/: import the package" in said
+    assert "did you mean" not in said
+
+
 @pytest.mark.parametrize("wrong", ["", "no task", "Hopper-v4!"])
 def test_a_malformed_id(wrong: str) -> None:
     assert "is no task id" in failure(wrong)

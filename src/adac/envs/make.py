@@ -163,6 +163,12 @@ def _refuse_pictures_without_pygame(task_id: str, render_mode: str | None) -> No
 def _unknown(task_id: str) -> UserError:
     known = sorted(key for key, spec in gymnasium.registry.items() if _still_runs(spec))
     name = task_id.rpartition(":")[2]
+    namespace = name.rpartition("/")[0]
+    if namespace and not any(key.startswith(f"{namespace}/") for key in known):
+        return UserError(
+            f"no task is registered as '{task_id}', nor any of {namespace}/: "
+            "import the package that brings them, in the shell with --import PACKAGE"
+        )
     short = {key.rpartition("/")[2].lower(): key for key in known}
     wanted = name.rpartition("/")[2].lower()
     near = [short[match] for match in difflib.get_close_matches(wanted, short, n=3, cutoff=0.5)]

@@ -1,12 +1,14 @@
-"""CSV files that survive a kill, a resume and a damaged line."""
+"""CSV files that survive a kill, a resume and a damaged line, and tell a changed digit."""
 
 import contextlib
 import csv
 import io
+import json
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -27,37 +29,63 @@ _STEP = re.compile(r"[0-9]{1,18}")
 Row = dict[str, str]
 
 
-class Table:
-    """A CSV file with fixed columns; rows after `step` are dropped when a run is resumed."""
+class Mark(NamedTuple):
+    """What a checkpoint vouches for: a table's rows up to a step, and a CRC-32 over them."""
 
-    def __init__(self, path: Path, columns: Sequence[str], step: int):
+    step: int = -1
+    rows: int = 0
+    crc: int = 0
+
+    def after(self, row: Mapping[str, str]) -> "Mark":
+        """Over names and cells, so that a column of another version changes nothing."""
+        cells = json.dumps(sorted((name, cell) for name, cell in row.items() if cell))
+        return Mark(int(row["step"]), self.rows + 1, zlib.crc32(cells.encode(), self.crc))
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Mark":
+        mark = cls()
+        for row in rows:
+            mark = mark.after(row)
+        return mark
+
+
+class Table:
+    """A CSV file with fixed columns; rows after `step` are dropped when a run is resumed.
+
+    `vouched` is the mark that its checkpoint carries: rows that differ are said, and kept.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], step: int, vouched: Mark | None = None):
         past = _parse(path, columns)
         unknown = [name for name in past.columns if name not in columns]  # of another version
         self.path, self.columns = path, [*columns, *unknown]
-        if past.passed_over:
-            warnings.warn(
-                f"{path} was damaged: {past.passed_over} of its lines are passed over", stacklevel=3
-            )
+        if damage := _damage(past, vouched):
+            warnings.warn(f"{path} was damaged: {damage}", stacklevel=3)
+        rows = [row for row in past.rows if int(row["step"]) <= step]
+        self.mark = Mark.of(rows)
         text = io.StringIO(newline="")
         kept = self._writer_to(text)
         kept.writeheader()
-        kept.writerows(row for row in past.rows if int(row["step"]) <= step)
+        kept.writerows(rows)
         try:
             write_whole(path, text.getvalue().encode())  # a kill here must not cost the past
             self._file = open(path, "a", newline="", encoding="utf-8", opener=no_follow)  # noqa: SIM115
         except OSError as error:
             raise RunError(f"{path} could not be written: {error.strerror}") from error
-        self._writer = self._writer_to(self._file)
 
     def _writer_to(self, file: TextIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.columns, restval="", extrasaction="ignore")
 
     def add(self, row: Mapping[str, Any]) -> None:
+        text = io.StringIO(newline="")
+        self._writer_to(text).writerow(row)
         try:
-            self._writer.writerow(row)
+            self._file.write(text.getvalue())
             self._file.flush()
         except OSError as error:
             raise RunError(f"{self.path} could not be written: {error.strerror}") from error
+        written = _row(self.columns, text.getvalue().removesuffix("\n"))
+        self.mark = self.mark if written is None else self.mark.after(written)  # as it is read
 
     def sync(self) -> None:
         try:
@@ -87,6 +115,19 @@ class _Parsed(NamedTuple):
     columns: list[str]
     rows: list[Row]
     passed_over: int  # lines that are no rows, but for a last one that a kill cut off
+
+
+def _damage(past: _Parsed, vouched: Mark | None) -> str:
+    """What is to be said of it in one sentence; nothing where all is as it was written."""
+    said = []
+    if vouched is not None:
+        there = Mark.of(row for row in past.rows if int(row["step"]) <= vouched.step)
+        if there != vouched:
+            rows = f"its {there.rows} rows up to step {vouched.step:,} are not the {vouched.rows}"
+            said.append(f"{rows} that were written, so that it may show wrong numbers")
+    if past.passed_over:
+        said.append(f"{past.passed_over} of its lines are passed over")
+    return ", and ".join(said)
 
 
 def _parse(path: Path, expected: Sequence[str]) -> _Parsed:

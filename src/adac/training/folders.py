@@ -8,6 +8,7 @@ from typing import Any
 from adac import envs
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
+from adac.runs.csv_table import Mark
 from adac.runs.files import locked
 from adac.runs.folder import forget_results, make_folder, plan_of, write_config
 
@@ -17,6 +18,7 @@ class Folders:
 
     def __init__(self) -> None:
         self._stores: dict[Path, Store] = {}
+        self._marks: dict[Path, dict[str, Mark]] = {}
 
     def store(self, folder: Path) -> Store:
         """The folder's checkpoints; segments already there are not written again."""
@@ -24,6 +26,14 @@ class Folders:
         if place not in self._stores:
             self._stores[place] = Store(folder.absolute() / "checkpoint")
         return self._stores[place]
+
+    def vouch(self, folder: Path, marks: Any) -> None:
+        """For the tables of a folder, by what a checkpoint there says of them."""
+        found = {str(name): Mark(*map(int, mark)) for name, mark in dict(marks).items()}
+        self._marks[folder.resolve()] = found
+
+    def vouched(self, folder: Path) -> dict[str, Mark]:
+        return self._marks.get(folder.resolve(), {})
 
     def require_own(self, folder: Path) -> None:
         """A run that somebody has paid for is not overwritten by another."""
@@ -49,6 +59,8 @@ class Folders:
                 self.require_own(folder)
             store = self.store(folder)
             replaces = store.holds_another()
+            if replaces:
+                self.vouch(folder, {})
             yield store
             if replaces:
                 forget_results(folder)

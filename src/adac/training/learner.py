@@ -255,8 +255,7 @@ class Learner:
         episodes = whole("episodes", episodes)
         seed = self.seed if seed is None else whole("seed", seed)
         envs = self._evaluation_envs(episodes)
-        name = self.env_id
-        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=name, stop=stop)
+        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=self.env_id, stop=stop)
 
     def bonus_gap(
         self, episodes: int = 3, *, salt: int = 0, stop: Callable[[], bool] | None = None
@@ -311,14 +310,14 @@ class Learner:
         A folder that holds another run is refused, unless you say `overwrite=True`.
         """
         with self.folders.written(Path(folder), self.config(), overwrite=overwrite) as store:
-            self.save_to(store)
+            self.save_to(store, self.folders.vouched(Path(folder)))
         best.put(Path(folder), self.best)
 
-    def save_to(self, store: Store) -> None:
+    def save_to(self, store: Store, tables: Mapping[str, Any]) -> None:
         self.loop.require_finite()
         arrays, facts = self.loop.snapshot()
         facts |= {"wall_seconds": self.wall_seconds, "evaluated": self.evaluated}
-        facts["config"] = essence(self.config())
+        facts |= {"config": essence(self.config()), "tables": dict(tables)}
         arrays, facts = best.pack(self.best, arrays, facts)
         store.save(self.step, arrays, facts, self.replay)
 
@@ -356,6 +355,7 @@ class Learner:
         require_essence(folder, config, contents.facts.get("config"))
         try:
             learner._restore(contents, with_replay)
+            learner.folders.vouch(folder, contents.facts.get("tables", {}))
         except KeyError as error:
             raise UserError(
                 f"the checkpoint in {folder} has no {error}: another version of adac wrote it"

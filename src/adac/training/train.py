@@ -5,7 +5,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from adac.core.validation import at_least, counts, typed, whole
 from adac.errors import AdacError, UserError
-from adac.runs.csv_table import EVALUATION_COLUMNS, GAP_COLUMNS, VISITS, VISITS_COLUMNS, Table
+from adac.runs.csv_table import (
+    EVALUATION_COLUMNS,
+    GAP_COLUMNS,
+    VISITS,
+    VISITS_COLUMNS,
+    Mark,
+    Table,
+)
 from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import Display, display
@@ -73,10 +80,15 @@ class Recorder:
         has_bonus = learner.agent.intrinsic is not None
         leading = (*LEADING, "episode_bonus") if has_bonus else LEADING
         columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if has_bonus else EVALUATION_COLUMNS
-        self.metrics = Table(out / "metrics.csv", [*leading, *names], learner.step)
+        vouched = learner.folders.vouched(out)
+
+        def table(name: str, columns: Sequence[str], step: int) -> Table:
+            return Table(out / name, columns, step, vouched.get(name))
+
+        self.metrics = table("metrics.csv", [*leading, *names], learner.step)
         # A checkpoint may be older than the evaluation at its step, which is then repeated.
-        self.evaluations = Table(out / "evaluations.csv", columns, learner.evaluated)
-        self.visits = Table(out / VISITS, VISITS_COLUMNS, learner.evaluated)
+        self.evaluations = table("evaluations.csv", columns, learner.evaluated)
+        self.visits = table(VISITS, VISITS_COLUMNS, learner.evaluated)
 
     def add(self, table: Table, row: dict[str, Any]) -> None:
         table.add({k: f"{v:.9g}" if isinstance(v, float) else v for k, v in row.items()})
@@ -91,12 +103,19 @@ class Recorder:
                 {"step": step, "policy": policy, "x": x, "y": y, "visits": picture[y, x]}
             )
 
+    @property
+    def _tables(self) -> tuple[Table, ...]:
+        return self.metrics, self.evaluations, self.visits
+
+    def marks(self) -> dict[str, Mark]:
+        return {table.path.name: table.mark for table in self._tables}
+
     def sync(self) -> None:
-        for table in (self.metrics, self.evaluations, self.visits):
+        for table in self._tables:
             table.sync()
 
     def close(self) -> None:
-        for table in (self.metrics, self.evaluations, self.visits):
+        for table in self._tables:
             table.close()
         for sink in self.sinks:
             sink.close()
@@ -246,6 +265,7 @@ class _Run:
             row["episode_bonus"] = float(np.mean([e.bonus for e in loop.recent]))
         loop.recent = []
         values = loop.diagnose()
+        loop.require_finite()  # an optimiser that has overflowed moves nothing, and losses look well
         then, step = self._logged
         self._logged = (time.monotonic(), learner.step)
         row["steps_per_second"] = (learner.step - step) / max(self._logged[0] - then, 1e-9)
@@ -299,7 +319,8 @@ class _Run:
                 )
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self.write_config()
-        self.learner.save_to(self.store)
+            self.learner.folders.vouch(self.folder, self.recorder.marks())
+        self.learner.save_to(self.store, self.learner.folders.vouched(self.folder))
         self._saved = state
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from adac.errors import UserError, missing_extra
+from adac.errors import UserError
+from adac.experiments.analysis.drawing import new_figure
 from adac.experiments.paper import theory
 from adac.experiments.paper.theorem_cases import (
     BONUSES,
@@ -286,11 +287,7 @@ def note(axes: "Axes", x: float, side: str, text: str, color: str) -> None:
 
 def draw(result: Study, path: pathlib.Path) -> None:
     """Six panels: the printed statements first, then what holds."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("The figure of the theorem", "plot") from error
-    figure = Figure(figsize=(15, 9), layout="constrained")
+    figure = new_figure(15, 9)
     grid = figure.subplots(2, 3)
     for axes, statement in zip(grid.flat[[0, 1, 3, 4, 5]], STATEMENTS, strict=True):
         panel(axes, result, statement)
@@ -315,10 +312,8 @@ def draw(result: Study, path: pathlib.Path) -> None:
 
 
 def run(mdps: int, seed: int, out: pathlib.Path) -> None:
-    """Study, print, and write theorem.csv and theorem.png into `out`.
-
-    Without matplotlib all but the figure is done before the missing extra is reported.
-    """
+    """Study, print, and write theorem.csv and theorem.png into `out`."""
+    new_figure(1, 1)  # a missing extra is said before minutes of computing
     result = study(mdps, seed)
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
