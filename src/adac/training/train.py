@@ -265,7 +265,7 @@ class _Run:
             row["episode_bonus"] = float(np.mean([e.bonus for e in loop.recent]))
         loop.recent = []
         values = loop.diagnose()
-        loop.require_finite()  # an optimiser that has overflowed moves nothing, and losses look well
+        loop.require_finite()  # an optimiser that overflowed moves nothing: losses look well
         then, step = self._logged
         self._logged = (time.monotonic(), learner.step)
         row["steps_per_second"] = (learner.step - step) / max(self._logged[0] - then, 1e-9)
