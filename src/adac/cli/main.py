@@ -15,17 +15,17 @@ import typer
 from adac.cli import doctor, listing, policies, training
 from adac.cli import experiments as commands
 from adac.cli import reports as report_commands
+from adac.cli.help import App
 from adac.cli.options import expand_settings
 from adac.errors import AdacError
 
-app = typer.Typer(
+app = App(
     help="Exploration in continuous control: train, watch, evaluate, save and resume.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-reproduce = typer.Typer(help="Repeat the experiments of the paper.", no_args_is_help=True)
+reproduce = App(help="Repeat the experiments of the paper.")
 app.add_typer(reproduce, name="reproduce")
 training.register(app)
 policies.register(app)

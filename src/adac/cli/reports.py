@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from adac.cli.help import App
 from adac.experiments.analysis import figures
 from adac.experiments.analysis.sheet import Look
 
@@ -22,7 +23,7 @@ def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
     app.command()(figure)
     app.command()(report)
     reproduce.command()(svgd)
-    results = typer.Typer(help="Exchange results with other programs.", no_args_is_help=True)
+    results = App(help="Exchange results with other programs.")
     results.command()(export)
     app.add_typer(results, name="results")
 

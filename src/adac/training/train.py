@@ -25,13 +25,14 @@ from adac.runs.csv_table import (
 )
 from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
-from adac.runs.progress import Display, display
+from adac.runs.progress import EVALUATING, Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
 from adac.training import best
 from adac.training.answers import Floats
 from adac.training.compiled import metric_names
 from adac.training.evaluation import StoppedError
 from adac.training.interrupt import Interrupt
+from adac.training.phases import phase
 
 if TYPE_CHECKING:
     from adac.training.learner import Learner
@@ -179,6 +180,7 @@ class _Run:
         self._started = time.monotonic() - learner.wall_seconds
         self._logged = (time.monotonic(), learner.step)
         self._saved = (-1, -1)  # the step, and the last evaluation that the checkpoint knows
+        self._begun, self._at_once = learner.step, learner.loop.environments.num_envs
         self._between = True  # two steps, where all parts agree
         self._last_return: float | None = None
         self._enough = False
@@ -219,6 +221,7 @@ class _Run:
     def _steps(self, stop: Callable[[], bool], callback: Callback | None) -> None:
         learner, loop, going = self.learner, self.learner.loop, True
         while going and learner.step < self.until and not self._enough and not stop():
+            self.display.phase(phase(learner.agent, learner.step, self._begun, self._at_once))
             before, self._between = learner.step, False
             loop.advance()
             self._between = True
@@ -274,6 +277,7 @@ class _Run:
 
     def _evaluate(self, stop: Callable[[], bool]) -> None:
         learner, salt = self.learner, self.learner.step
+        self.display.phase(EVALUATING)
         try:
             played = learner.evaluate(self.schedule.eval_episodes, salt=salt, stop=stop)
             result = played.summary()

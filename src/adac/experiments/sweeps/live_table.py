@@ -16,6 +16,10 @@ from rich.text import Text
 from adac.experiments.sweeps.trials import Trial
 from adac.runs.progress import duration
 
+COMPILES = 10  # first steps of a process, whose time says nothing about the others
+WIDE = 100  # columns of a terminal with room for all of the table
+NARROW = 60
+
 Status = Literal["waiting", "running", "done", "failed"]
 
 
@@ -32,22 +36,27 @@ class Row:
     seconds: float = 0.0  # spent on `steps_here` steps in this sweep
     steps_here: int = 0
     _seen: float | None = None  # when its process last reported; None: not yet
+    _begun: int = 0  # the step at which its process started
 
     def start(self, step: int) -> None:
         self.status, self.attempts = "running", self.attempts + 1
-        self.step, self._seen = step, None
+        self.step, self._begun, self._seen = step, step, None
 
     def progress(self, step: int, value: float | None) -> None:
         now = time.monotonic()
-        if self._seen is not None:
+        if self._seen is not None and step - self._begun >= COMPILES:
             self.seconds += now - self._seen
             self.steps_here += step - self.step
         self.step, self.value, self._seen = step, value, now
 
     @property
+    def reported(self) -> bool:
+        return self._seen is not None
+
+    @property
     def state(self) -> str:
         """In the step's column: a process takes some seconds to start and compile."""
-        if self._seen is None:
+        if not self.reported:
             return "starting again" if self.attempts > 1 else "starting"
         return f"{self.step:,}/{self.trial.steps:,}"
 
@@ -136,45 +145,58 @@ class Screen:
     def show(self, rows: Sequence[Row], slots: int) -> None:
         room = max(self._live.console.height - 8, 3)
         running = [row for row in rows if row.status == "running"]
-        parts: list[Table | Text] = [_running_table(running[:room])] if running else []
+        width = self._live.console.width
+        parts: list[Table | Text] = [running_table(running[:room], width)] if running else []
         if len(running) > room:
             parts.append(Text(f"and {len(running) - room} more running", style="dim"))
-        parts += [self._whole(rows, slots)]
+        parts += [self._whole(rows, slots, width)]
         self._live.update(Group(*parts), refresh=True)
 
-    def _whole(self, rows: Sequence[Row], slots: int) -> Table:
+    def _whole(self, rows: Sequence[Row], slots: int, width: int) -> Table:
         table = Table.grid(padding=(0, 2, 0, 0))
         steps = sum(row.trial.steps for row in rows)
         taken = steps - sum(row.left for row in rows)
         elapsed = duration(time.monotonic() - self._started)
+        bar = ProgressBar(total=max(steps, 1), completed=taken, width=24)
         table.add_row(
             Text(self._name, style="bold"),
-            ProgressBar(total=max(steps, 1), completed=taken, width=24),
+            *([bar] if width >= WIDE else []),
             Text(f"{summary(rows, slots)}, {elapsed} so far"),
         )
         return table
 
 
-def _running_table(rows: Sequence[Row]) -> Table:
+def running_table(rows: Sequence[Row], width: int) -> Table:
+    """Names and returns first: a narrow terminal has percent instead of bar, step and speed."""
+    wide = {"": 12, "step": 15, "steps/s": 7} if width >= WIDE else {"done": 8}
+    timed = {"left": 7} if width >= NARROW else {}
+    columns = {"seed": 4, **wide, **timed, "return": 9}
+    room = max(width - sum(columns.values()) - 2 * (len(columns) + 1), 12)
+    agent = min(max((len(row.trial.label) for row in rows), default=5), room // 2)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("task", "agent"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    widths = {"seed": 4, "": 12, "step": 15, "steps/s": 7, "left": 7, "return": 9}
-    for name, width in widths.items():
-        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+    for name, most in {"task": room - agent, "agent": agent}.items():
+        table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=most)
+    for name, least in columns.items():
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
-        rate = row.rate
+        cells = _cells(row)
         table.add_row(
-            row.trial.task.rpartition("/")[2],
-            row.trial.label,
-            str(row.trial.seed),
-            ProgressBar(total=row.trial.steps, completed=row.step, width=12),
-            row.state,
-            "–" if rate is None else f"{rate:.0f}",
-            "–" if rate is None else duration(row.left / rate),
-            number(row.value),
+            row.trial.task.rpartition("/")[2], row.trial.label, *(cells[name] for name in columns)
         )
     return table
+
+
+def _cells(row: Row) -> dict[str, str | ProgressBar]:
+    rate = row.rate
+    return {
+        "seed": str(row.trial.seed),
+        "": ProgressBar(total=row.trial.steps, completed=row.step, width=12),
+        "step": row.state,
+        "done": f"{row.step / row.trial.steps:.0%}" if row.reported else "starting",
+        "steps/s": "–" if rate is None else f"{rate:.0f}",
+        "left": "–" if rate is None else duration(row.left / rate),
+        "return": number(row.value),
+    }
 
 
 @contextlib.contextmanager
