@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adac.cli import doctor, listing, policies, training
+from adac.cli import doctor, listing, policies, training, tuning
 from adac.cli import experiments as commands
 from adac.cli import reports as report_commands
 from adac.cli.help import App
@@ -30,6 +30,7 @@ app.add_typer(reproduce, name="reproduce")
 training.register(app)
 policies.register(app)
 doctor.register(app)
+tuning.register(app)
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
 listing.register(app)

@@ -59,6 +59,10 @@ class TrainOptions:
             help="Repeat the run of this config.json or run folder; other options change it.",
         ),
     ] = None
+    preset: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An agent and its settings, as `adac tune` writes them."),
+    ] = None
     modules: Modules = None
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
     action_repeat: Annotated[
@@ -143,19 +147,21 @@ def _schedule(values: Mapping[str, Any]) -> Any:
 
 def _learner(env: str | None, options: TrainOptions, past: dict[str, Any]) -> Any:
     from adac.core import presets, settings
+    from adac.runs.preset import Preset, read_preset
     from adac.training.learner import Learner
 
     task = env or past.get("env")
     if task is None:
         raise UserError("name a task, such as `adac train Pendulum-v1`, or --config FILE")
-    repeats = bool(past) and options.agent is None
-    agent = settings.from_json(past["agent"]) if repeats else options.agent or presets.DEFAULT
+    preset = Preset(presets.DEFAULT, {}) if options.preset is None else read_preset(options.preset)
+    repeats = bool(past) and options.agent is None and options.preset is None
+    agent = settings.from_json(past["agent"]) if repeats else options.agent or preset.agent
     learner = Learner(
         task,
         agent,
         seed=options.seed,
         num_envs=options.num_envs,
-        overrides=parse_settings(options.set_ or []),
+        overrides=preset.settings | parse_settings(options.set_ or []),
         env_kwargs=_env_kwargs(task, options, past),
     )
     if repeats:

@@ -17,15 +17,14 @@ from jax import Array
 from adac.core.bases import Base, Deterministic
 from adac.core.critics import Bootstrap, Critic, Raised, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
-from adac.core.fields import part, setting
+from adac.core.fields import choices, part, setting
 from adac.core.intrinsic import Intrinsic
-from adac.core.nets import Net, Optimiser, begin, copied, descend, follow, optimisers
+from adac.core.nets import Adam, Net, begin, copied, descend, follow, optimisers
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.validation import at_least, counts
 
 Metrics = dict[str, Array]
-Adam = Callable[[float], Optimiser]  # of a learning rate
 PARTS: dict[str, Any] = {
     "base": Base, "explorer": Explorer, "intrinsic": Intrinsic | None, "networks": Networks,
     "critic": Critic,
@@ -41,14 +40,16 @@ class Agent:
     intrinsic: Intrinsic | None = setting(None, "A bonus for what is not known yet; or none.")
     networks: Networks = part(lambda: Networks(latent=16), "What makes the networks.")
     critic: Critic = part(Scalar, "What the Q-networks' numbers mean, and their loss.")
-    batch_size: int = setting(100, "Transitions in a minibatch.")
+    batch_size: int = setting(100, "Transitions in a minibatch.", choices(64, 128, 256, 512))
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
     warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
     learn_after: int = setting(1, "Transitions collected before the first update.")
     updates_per_step: float = setting(
         1.0, "Updates per transition: with action repeat, several steps are one."
     )
-    n_steps: int = setting(1, "Steps of reward before a target bootstraps (n-step returns).")
+    n_steps: int = setting(
+        1, "Steps of reward before a target bootstraps (n-step returns).", choices(1, 3, 5)
+    )
     hindsight: int = setting(
         4, "On goal tasks, goals of hindsight for each real one (HER, 'future'); 0 is none."
     )
@@ -213,11 +214,9 @@ def update(
         state, metrics = _move_targets(agent, state), metrics | policy_metrics
     elif improve:
         state, base_metrics = _improve_target_policy(agent, state, batch, base_key, adam)
-        state, behaviour_metrics = _improve_behaviour_policy(
-            agent, state, batch, progress, xi_key, adam
-        )
+        state, mu_metrics = _improve_behaviour_policy(agent, state, batch, progress, xi_key, adam)
         state = _move_targets(agent, state)
-        metrics |= base_metrics | behaviour_metrics
+        metrics |= base_metrics | mu_metrics
     return state, metrics
 
 

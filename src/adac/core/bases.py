@@ -15,20 +15,24 @@ import optax
 from jax import Array
 
 from adac.core.critics import Value
-from adac.core.fields import setting
+from adac.core.fields import choices, linear, log, setting
 from adac.core.validation import above, at_least, between, counts
+
+RATES = log(3e-5, 3e-3)
 
 
 @dataclass(frozen=True)
 class Base(ABC):
     """What every base sets; the methods below are all that `update` asks of one."""
 
-    actor_lr: float = setting(1e-3, "Learning rate of the target policy π.")
-    critic_lr: float = setting(1e-3, "Learning rate of the critics.")
-    discount: float = setting(0.99, "γ, the discount of future rewards.")
-    tau: float = setting(5e-3, "Polyak step of the target networks.")
+    actor_lr: float = setting(1e-3, "Learning rate of the target policy π.", RATES)
+    critic_lr: float = setting(1e-3, "Learning rate of the critics.", RATES)
+    discount: float = setting(
+        0.99, "γ, the discount of future rewards.", choices(0.95, 0.98, 0.99, 0.995)
+    )
+    tau: float = setting(5e-3, "Polyak step of the target networks.", log(1e-3, 5e-2))
     critics: int = setting(2, "Critics in an ensemble, whose target takes their minimum.")
-    policy_delay: int = setting(2, "Critic updates per policy update.")
+    policy_delay: int = setting(2, "Critic updates per policy update.", choices(1, 2, 4))
     adam_b1: float = setting(0.9, "Adam's β₁, the momentum of every optimiser of the agent.")
     lr_schedule: Literal["constant", "linear", "cosine"] = setting(
         "constant", "How the learning rates of policies and critics fall: constant, linear, cosine."
@@ -93,7 +97,9 @@ class Base(ABC):
 class Deterministic(Base):
     """TD3 as it stands; DDPG with one critic, no delay and no smoothing (see `presets`)."""
 
-    target_noise: float = setting(0.2, "Standard deviation of the noise on the target's action.")
+    target_noise: float = setting(
+        0.2, "Standard deviation of the noise on the target's action.", linear(0.0, 0.4)
+    )
     target_clip: float = setting(0.5, "Where that noise is cut.")
     bound_penalty: float = setting(
         0.0, "λ on (|u| − 1)² beyond |u| = 1 of π = tanh(u), with ∇Q of mean magnitude 1."
@@ -149,11 +155,11 @@ LOG_STD_RANGE = (-20.0, 2.0)
 class SAC(Base):
     """Soft actor-critic with a learned temperature (Haarnoja et al. 2018b)."""
 
-    actor_lr: float = setting(3e-4, "Learning rate of the policy.")
-    critic_lr: float = setting(3e-4, "Learning rate of the critics.")
-    policy_delay: int = setting(1, "Critic updates per policy update.")
+    actor_lr: float = setting(3e-4, "Learning rate of the policy.", RATES)
+    critic_lr: float = setting(3e-4, "Learning rate of the critics.", RATES)
+    policy_delay: int = setting(1, "Critic updates per policy update.", choices(1, 2, 4))
     temperature_lr: float = setting(3e-4, "Learning rate of log α.")
-    initial_temperature: float = setting(1.0, "α at the start.")
+    initial_temperature: float = setting(1.0, "α at the start.", log(0.01, 1.0))
     target_entropy: float | None = setting(
         None, "Entropy that α is tuned to; none: −(action dimensions)."
     )

@@ -1,15 +1,53 @@
-"""Settings that explain themselves: a field's default and its sentence, in one place."""
+"""Settings that explain themselves: a field's default, its sentence and its range, in one place."""
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def setting(default: T, sentence: str) -> T:
-    """A dataclass field whose meaning is data: shown in help, in errors and in the reference."""
-    made: T = dataclasses.field(default=default, metadata={"sentence": sentence})
+@dataclass(frozen=True)
+class Span:
+    """Numbers that are worth trying, spread evenly or, where `log`, over their magnitudes."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values that are worth trying, as `--set` takes them."""
+
+    options: tuple[str | int | float, ...]
+
+
+Range = Span | Choice
+
+
+def log(low: float, high: float) -> Range:
+    return Span(low, high, log=True)
+
+
+def linear(low: float, high: float) -> Range:
+    return Span(low, high)
+
+
+def choices(*options: str | int | float) -> Range:
+    return Choice(options)
+
+
+NOISE = log(0.03, 1.0)  # σ, where actions are in [-1, 1]
+
+
+def setting(default: T, sentence: str, tune: Range | None = None) -> T:
+    """A dataclass field whose meaning is data: shown in help, in errors and in the reference.
+
+    `tune` says where `adac tune` looks for better values; without it, it leaves the setting alone.
+    """
+    made: T = dataclasses.field(default=default, metadata={"sentence": sentence, "tune": tune})
     return made
 
 
@@ -26,3 +64,8 @@ def needed(sentence: str) -> Any:
 
 def sentence(field: "dataclasses.Field[Any]") -> str:
     return str(field.metadata.get("sentence", ""))
+
+
+def tuned(field: "dataclasses.Field[Any]") -> Range | None:
+    found: Range | None = field.metadata.get("tune")
+    return found

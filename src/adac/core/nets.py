@@ -46,7 +46,10 @@ def shortened(max_norm: float, gradient: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf * scale, gradient)
 
 
-def optimisers(base: Base, critic: "Net", progress: Array) -> Callable[[float], Optimiser]:
+Adam = Callable[[float], Optimiser]  # of a learning rate
+
+
+def optimisers(base: Base, critic: "Net", progress: Array) -> Adam:
     """The agent's optimisers at this update, by their learning rates.
 
     Critics move in every update, so their optimiser's count is the number of updates before.

@@ -16,7 +16,7 @@ import jax
 from jax import Array
 
 from adac.core.activations import ACTIVATIONS, Activation
-from adac.core.fields import setting
+from adac.core.fields import choices, setting
 from adac.core.validation import counts, tuples
 
 
@@ -27,8 +27,12 @@ class Networks:
     A kind of network of one's own is a subclass with another `actor` or `critic`.
     """
 
-    actor_hidden: tuple[int, ...] = setting((400, 300), "Hidden layers of the policy network.")
-    critic_hidden: tuple[int, ...] = setting((400, 300), "Hidden layers of each critic.")
+    actor_hidden: tuple[int, ...] = setting(
+        (400, 300), "Hidden layers of the policy network.", choices("64,64", "256,256")
+    )
+    critic_hidden: tuple[int, ...] = setting(
+        (400, 300), "Hidden layers of each critic.", choices("64,64", "256,256", "512,512")
+    )
     latent: int = setting(0, "Dimensions of ξ in f(s, ξ); 0 makes a plain policy network.")
     latent_hidden: tuple[int, ...] = setting(
         (100,), "Layers after ξ has joined the state's features; unused without ξ."

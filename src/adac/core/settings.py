@@ -13,7 +13,7 @@ from adac.core.agent import PARTS, Agent
 from adac.core.bases import Base
 from adac.core.critics import Critic
 from adac.core.explorers import Explorer
-from adac.core.fields import sentence
+from adac.core.fields import Range, sentence, tuned
 from adac.core.intrinsic import InformationGain, Intrinsic, Sum
 from adac.core.networks import Networks
 from adac.core.validation import whole
@@ -158,6 +158,7 @@ class Setting(typing.NamedTuple):
     name: str
     value: Any
     sentence: str
+    tune: Range | None = None  # where better values may be
 
 
 def describe(agent: Agent) -> list[Setting]:
@@ -167,11 +168,18 @@ def describe(agent: Agent) -> list[Setting]:
         value = getattr(agent, f.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             found += [
-                Setting(f.name, type(value).__name__, g.name, getattr(value, g.name), sentence(g))
+                Setting(
+                    f.name,
+                    type(value).__name__,
+                    g.name,
+                    getattr(value, g.name),
+                    sentence(g),
+                    tuned(g),
+                )
                 for g in dataclasses.fields(value)
             ]
         elif f.name not in PARTS:
-            found.append(Setting("", "Agent", f.name, value, sentence(f)))
+            found.append(Setting("", "Agent", f.name, value, sentence(f), tuned(f)))
     return found
 
 

@@ -14,7 +14,7 @@ from adac.core.explorers.coloured import Coloured
 from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
 from adac.core.explorers.processes import Correlated, Process
 from adac.core.explorers.repeated import Repeated
-from adac.core.fields import setting
+from adac.core.fields import choices, log, setting
 from adac.core.validation import at_least, below, between, counts, one_of, tuples
 
 Space = Literal["pre-squash", "action"]
@@ -37,9 +37,11 @@ class Analogous(Explorer):
     Which part does what, and what happens without it, is in docs/deviations.md.
     """
 
-    particles: int = setting(8, "K, the particles of SVGD per state.")
-    beta_start: float = setting(0.3, "β at the start; it is annealed linearly over the run.")
-    beta_end: float = setting(0.3, "β at the end.")
+    particles: int = setting(8, "K, the particles of SVGD per state.", choices(4, 8, 16, 32))
+    beta_start: float = setting(
+        0.3, "β at the start; it is annealed linearly over the run.", log(0.03, 3.0)
+    )
+    beta_end: float = setting(0.3, "β at the end.", log(0.03, 3.0))
     behaviour_states: int = setting(
         64, "States of the minibatch that μ is improved at; 0: all of them."
     )

@@ -22,7 +22,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from adac.core.explorers.processes import Process, ProcessNoise
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.validation import between, counts
 
 PERIOD = 1_000  # steps: the usual episode
@@ -80,7 +80,9 @@ def shares(exponent: float, longest: int) -> NDArray[Any]:
 class ColouredNoise(ProcessNoise):
     """π plus noise with the spectrum f^−exponent: pink as it stands."""
 
-    noise: float = setting(0.3, "σ of the noise on the action; a Gaussian base has its own σ(s).")
+    noise: float = setting(
+        0.3, "σ of the noise on the action; a Gaussian base has its own σ(s).", NOISE
+    )
     exponent: float = setting(1.0, "β of the spectrum f^−β: 0 white, 1 pink, 2 red.")
     longest: int = setting(PERIOD, "T, the longest period in steps: about an episode.")
 

@@ -21,7 +21,7 @@ from jax import Array
 
 from adac.core.critics import Value
 from adac.core.explorers.interface import Explorer, Sizes, Streams, View, clip
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.validation import at_least
 
 
@@ -30,7 +30,7 @@ from adac.core.validation import at_least
 class Mulex(Explorer):
     """A behaviour for the task and one for each bonus; each episode draws who acts."""
 
-    noise: float = setting(0.1, "σ of the noise on every behaviour's action.")
+    noise: float = setting(0.1, "σ of the noise on every behaviour's action.", NOISE)
     behaviour_lr: float = setting(3e-4, "Learning rate of the bonuses' behaviours.")
 
     disentangled: ClassVar[bool] = True

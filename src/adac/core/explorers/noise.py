@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from adac.core.explorers.interface import Explorer, Sizes, View, clip
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.validation import at_least
 
 
@@ -40,7 +40,7 @@ class Uniform(Explorer):
 class GaussianNoise(Explorer):
     """π plus N(0, σ²), independent at every step."""
 
-    noise: float = setting(0.1, "σ of the noise on the action, whose range is [-1, 1].")
+    noise: float = setting(0.1, "σ of the noise on the action, whose range is [-1, 1].", NOISE)
 
     def __post_init__(self) -> None:
         at_least(self, 0.0, "noise")
@@ -57,7 +57,7 @@ class GaussianNoise(Explorer):
 class OrnsteinUhlenbeck(Explorer):
     """π plus x, where x_{t+1} = x_t − θ x_t + σ N(0, I), from 0 at the start of an episode."""
 
-    noise: float = setting(0.2, "σ of the noise that enters at each step.")
+    noise: float = setting(0.2, "σ of the noise that enters at each step.", NOISE)
     theta: float = setting(0.15, "θ, how fast the noise returns to 0.")
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from jax import Array
 
 from adac.core.explorers.interface import Explorer, Sizes, View
 from adac.core.explorers.noise import OwnPolicy
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.networks import split_trained
 from adac.core.validation import above
 
@@ -31,7 +31,9 @@ FASTER = 1.01  # α
 class ParameterNoise(Explorer):
     """π with disturbed weights for an episode, σ adapted to a distance between the policies."""
 
-    policy_distance: float = setting(0.2, "δ, the wanted distance of the disturbed policy from π.")
+    policy_distance: float = setting(
+        0.2, "δ, the wanted distance of the disturbed policy from π.", NOISE
+    )
     initial_weight_noise: float = setting(0.1, "σ of the noise on each weight at the start.")
 
     aliases: ClassVar[tuple[str, ...]] = ("parameter-noise", "param-noise")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from adac.core.explorers.interface import Explorer, Sizes, View
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.validation import at_least
 
 
@@ -54,7 +54,9 @@ class Correlated(Process):
 class ProcessNoise(Explorer):
     """π under the noise of a process: tanh(m + σ(s) x) on a Gaussian base, else π + σ x."""
 
-    noise: float = setting(0.1, "σ of the noise on the action; a Gaussian base has its own σ(s).")
+    noise: float = setting(
+        0.1, "σ of the noise on the action; a Gaussian base has its own σ(s).", NOISE
+    )
 
     def __post_init__(self) -> None:
         at_least(self, 0.0, "noise")

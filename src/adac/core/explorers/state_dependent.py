@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from adac.core.explorers.interface import Explorer, Sizes, View
-from adac.core.fields import setting
+from adac.core.fields import NOISE, setting
 from adac.core.validation import at_least, counts
 
 
@@ -35,7 +35,7 @@ def none_drawn(num_envs: int) -> Drawn:
 class StateDependentNoise(Explorer):
     """gSDE: θᵀ z(s) on the action before the squash, θ redrawn every `redraw` steps."""
 
-    weight_noise: float = setting(0.05, "σ of each entry of θ; e^−3 as in the original.")
+    weight_noise: float = setting(0.05, "σ of each entry of θ; e^−3 as in the original.", NOISE)
     redraw: int = setting(64, "Steps n for which θ stays; an episode begins with a new one.")
 
     aliases: ClassVar[tuple[str, ...]] = ("gsde",)

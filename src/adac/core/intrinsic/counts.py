@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from adac.core.fields import setting
+from adac.core.fields import log, setting
 from adac.core.intrinsic.interface import Intrinsic
 from adac.core.normalise import Statistics, empty, normalise, observe
 from adac.core.validation import at_least, between, counts
@@ -38,7 +38,9 @@ class CountState(NamedTuple):
 class Counts(Intrinsic):
     """η / √n, where n is how often a state with the same 32 signs has been reached."""
 
-    eta: float = setting(0.1, "β, the bonus of a state that is reached for the first time.")
+    eta: float = setting(
+        0.1, "β, the bonus of a state that is reached for the first time.", log(1e-3, 1.0)
+    )
     bonus_after: int = setting(500, "Collected transitions that set the unit; no bonus until then.")
     hash_bits: int = setting(32, "Planes k that tell states apart: more are finer.")
 

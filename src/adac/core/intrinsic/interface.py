@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core.fields import setting
+from adac.core.fields import log, setting
 from adac.core.intrinsic import scale
 from adac.core.validation import above, at_least, counts
 
@@ -69,7 +69,7 @@ class Novelty(Intrinsic):
     Its state is a NamedTuple with a field `scale`; the rest is the subclass's.
     """
 
-    eta: float = setting(0.1, "η, the bonus of a typical collected step.")
+    eta: float = setting(0.1, "η, the bonus of a typical collected step.", log(1e-3, 1.0))
     bonus_after: int = setting(500, "No bonus until so many transitions have been collected.")
     bonus_clip: float = setting(5.0, "Upper bound of the bonus, in η.")
     scale_memory: int = setting(200, "Collected transitions over which the scale is a mean.")

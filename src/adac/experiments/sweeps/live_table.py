@@ -20,7 +20,7 @@ COMPILES = 10  # first steps of a process, whose time says nothing about the oth
 WIDE = 100  # columns of a terminal with room for all of the table
 NARROW = 60
 
-Status = Literal["waiting", "running", "done", "failed"]
+Status = Literal["waiting", "running", "done", "failed", "pruned"]
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Row:
 
     @property
     def left(self) -> int:
-        return 0 if self.status in ("done", "failed") else self.trial.steps - self.step
+        return 0 if self.status in ("done", "failed", "pruned") else self.trial.steps - self.step
 
 
 def count(rows: Sequence[Row], status: Status) -> int:
@@ -90,9 +90,10 @@ def seconds_left(rows: Sequence[Row], slots: int) -> float | None:
 
 def summary(rows: Sequence[Row], slots: int) -> str:
     left = seconds_left(rows, slots)
-    failed = count(rows, "failed")
+    failed, pruned = count(rows, "failed"), count(rows, "pruned")
     parts = [
         f"{count(rows, 'done')}/{len(rows)} done",
+        *([f"{pruned} pruned"] if pruned else []),
         f"{count(rows, 'running')} running",
         f"{count(rows, 'waiting')} waiting",
         *([f"{failed} failed"] if failed else []),

@@ -52,15 +52,39 @@ class Options:
     share_disk: bool = True  # False: files travel through Ray even where the folder is in reach
 
 
+class Judge:
+    """What is decided while trials run: which one is next, and which is not worth going on with.
+
+    This one decides nothing: a sweep's trials are all known before, and all of them finish.
+    """
+
+    def next(self) -> Trial | None:
+        """One more trial, where a slot is free."""
+        return None
+
+    def heard(self, trial: Trial, progress: Progress) -> bool:
+        """Whether the trial may go on."""
+        return True
+
+    def ended(self, row: Row) -> None:
+        """It is done, has failed for good or was pruned."""
+
+
 @dataclass
 class Outcome:
     done: int = 0
     failed: dict[str, str] = field(default_factory=dict)  # trial: reason
 
 
-def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
-    """Run what is not finished yet; returns when every trial has finished or failed twice."""
-    _require_distinct(trials)
+def run(
+    name: str, trials: Sequence[Trial], options: Options, judge: Judge | None = None
+) -> Outcome:
+    """Run what is not finished yet; returns when every trial has finished or failed twice.
+
+    With a judge, there may be more trials than these, and some of them end early.
+    """
+    if judge is None:
+        _require_distinct(trials)
     if options.jobs is not None and options.jobs < 1:
         raise UserError(f"jobs must be at least 1, not {options.jobs}")
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +93,7 @@ def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
         waiting = [row for row in rows if row.status == "waiting"]
         skipped = len(rows) - len(waiting)
         screen.say(f"{name}: {len(rows)} trials, {skipped} finished before, into {options.folder}")
-        if waiting:
+        if waiting or judge is not None:
             screen.say("starting Ray" if options.address is None else "connecting to Ray", "dim")
             with (
                 Signals() as signals,
@@ -77,7 +101,7 @@ def run(name: str, trials: Sequence[Trial], options: Options) -> Outcome:
                 signals.terminating(),
                 _home(options) as home,
             ):
-                _Sweep(rows, home, options, screen).go()
+                _Sweep(rows, home, options, screen, judge or Judge()).go()
     failed = {row.trial.id: row.reason for row in rows if row.status == "failed"}
     return Outcome(sum(row.status == "done" for row in rows), failed)
 
@@ -107,9 +131,11 @@ def _row(trial: Trial, options: Options, screen: Board) -> Row:
 class _Sweep:
     """The driver's loop over running Ray tasks."""
 
-    def __init__(self, rows: list[Row], home: Home, options: Options, screen: Board):
+    def __init__(
+        self, rows: list[Row], home: Home, options: Options, screen: Board, judge: Judge
+    ):
         self.ray: Any = importlib.import_module("ray")
-        self.rows, self.home = rows, home
+        self.rows, self.home, self.judge = rows, home, judge
         self.options, self.screen = options, screen
         self.waiting = [row for row in rows if row.status == "waiting"]
         self.running: dict[Any, Row] = {}
@@ -122,10 +148,7 @@ class _Sweep:
         )(work)
 
     def go(self) -> None:
-        while self.waiting or self.running:
-            slots = self._slots()
-            while self.waiting and len(self.running) < slots:
-                self._start(self.waiting.pop(0))
+        while self._fill(slots := self._slots()):
             streams = list(self.running)
             ready, _ = self.ray.wait(
                 streams, num_returns=len(streams), timeout=POLL_SECONDS, fetch_local=False
@@ -133,6 +156,18 @@ class _Sweep:
             for stream in ready:
                 self._receive(stream)
             self.screen.show(self.rows, slots)
+
+    def _fill(self, slots: int) -> bool:
+        """Start what there is room for; whether anything runs."""
+        while len(self.running) < slots:
+            if not self.waiting:
+                trial = self.judge.next()
+                if trial is None:
+                    break
+                self.waiting.append(Row(trial))
+                self.rows.append(self.waiting[0])
+            self._start(self.waiting.pop(0))
+        return bool(self.running)
 
     def _slots(self) -> int:
         return max(int(self.ray.cluster_resources().get("CPU", 1)), 1)
@@ -162,6 +197,17 @@ class _Sweep:
         if isinstance(report, Finished | Failed):
             del self.running[stream]  # what follows on this stream belongs to no attempt
         self._hear(row, report)
+        if isinstance(report, Progress) and not self.judge.heard(row.trial, report):
+            del self.running[stream]
+            self.ray.cancel(stream, force=True)
+            self._prune(row)
+
+    def _prune(self, row: Row) -> None:
+        row.status = "pruned"
+        self.screen.say(
+            f"pruned at step {row.step:,}: {row.trial.id}: return {number(row.value)}", "dim"
+        )
+        self.judge.ended(row)
 
     def _hear(self, row: Row, report: Report) -> None:
         if isinstance(report, Progress):
@@ -192,6 +238,7 @@ class _Sweep:
             f"[{done}/{len(self.rows)}] {row.trial.id}: return {number(row.value)} in {took}",
             "green",
         )
+        self.judge.ended(row)
 
     def _fail(self, row: Row, failure: Failed) -> None:
         folder = self._folder(row)
@@ -207,6 +254,8 @@ class _Sweep:
             self.waiting.insert(0, row)
         what = "failed, trying once more" if again else "FAILED"
         self.screen.say(f"{what}: {row.trial.id}: {failure.reason}", "yellow" if again else "red")
+        if not again:
+            self.judge.ended(row)
 
 
 @contextlib.contextmanager

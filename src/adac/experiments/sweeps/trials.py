@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from adac import envs
 from adac.core import presets, settings
@@ -32,7 +32,13 @@ DONE = "done.json"
 REPORT_SECONDS = 1.0
 STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of the run at which snapshots are taken
 
-Notify = Callable[[int, float | None], None]  # the step, and the last return
+
+
+class Notify(Protocol):
+    def __call__(self, step: int, value: float | None, evaluated: int = -1) -> None:
+        """The step, the last return, and the step of the evaluation that it is of."""
+
+
 Saved = Callable[[], None]  # a checkpoint has been written
 
 
@@ -150,8 +156,12 @@ def checkpoint_step(folder: Path) -> int:
 # -- running one ----------------------------------------------------------------------------------
 
 
+def _quietly(step: int, value: float | None, evaluated: int = -1) -> None:
+    pass
+
+
 def execute(
-    trial: Trial, folder: Path, notify: Notify = lambda *_: None, saved: Saved = lambda: None
+    trial: Trial, folder: Path, notify: Notify = _quietly, saved: Saved = lambda: None
 ) -> None:
     """Run the trial into its folder: from its checkpoint if it has one, not at all if done."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -203,11 +213,12 @@ class _Watch:
         if self.every and self._step >= 0 and self._step // self.every < learner.step // self.every:
             self.saved()
         self._step = learner.step
-        if learner.evaluated != self._evaluated:
+        news = learner.evaluated != self._evaluated
+        if news:
             self._evaluated, self._return = learner.evaluated, last_return(self.folder)
-        if time.monotonic() - self._told >= REPORT_SECONDS:
+        if news or time.monotonic() - self._told >= REPORT_SECONDS:
             self._told = time.monotonic()
-            self.notify(learner.step, self._return)
+            self.notify(learner.step, self._return, self._evaluated)
 
 
 def _config(trial: Trial) -> dict[str, Any]:

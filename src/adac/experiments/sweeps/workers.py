@@ -52,6 +52,7 @@ class Home:
 class Progress:
     step: int
     value: float | None  # the last return of the target policy
+    evaluated: int = -1  # the step at which it was found
 
 
 @dataclass(frozen=True)

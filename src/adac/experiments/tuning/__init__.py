@@ -1,0 +1,1 @@
+"""Better settings for a task: `adac tune`."""
