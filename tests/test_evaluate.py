@@ -86,15 +86,15 @@ def test_a_non_finite_reward_is_told_from_any_lane() -> None:
 def test_a_learner_makes_its_lanes_once_and_the_caller_s_environment_plays_alone() -> None:
     learner = Learner("Pendulum-v1", "ddpg")
     few, many = learner.evaluate(2), learner.evaluate(SIDE_BY_SIDE + 2)
-    lanes = list(learner._eval_envs)
+    lanes = list(learner.tasks._lanes)
     assert len(lanes) == SIDE_BY_SIDE
     np.testing.assert_allclose(few.returns, many.returns[:2], rtol=1e-3)
     learner.evaluate(3)
-    assert learner._eval_envs == lanes
+    assert learner.tasks._lanes == lanes
     own = gymnasium.make("Pendulum-v1")
     alone = Learner("Pendulum-v1", "ddpg", eval_env=own)
     np.testing.assert_allclose(alone.evaluate(2).returns, few.returns, rtol=1e-3)
-    assert alone._eval_envs == []
+    assert alone.tasks._lanes == []
 
 
 def test_predict_speaks_the_task_s_units() -> None:

@@ -23,15 +23,16 @@ PAGES = {  # and what is there in the end
     "docs/tutorial/own-task.md": ["runs/reach/evaluations.csv"],
     "docs/tutorial/own-explorer.md": ["runs/sometimes/checkpoint"],
     "docs/tutorial/comparison.md": ["figures/compare.png", "report.html"],
+    "docs/howto/environments.md": ["runs/rescaled/evaluations.csv", "runs/apart/checkpoint"],
     "docs/howto/resume.md": ["runs/long/checkpoint", "runs/python/checkpoint"],
     "docs/howto/stable-baselines3.md": [],
 }
 FEW = {
     "train": (
-        r"--steps \d+",
+        r"--steps \S+",
         "--steps 150 --log-every 50 --eval-episodes 1 --set warmup=50 batch_size=8",
     ),
-    "resume": (r"--steps \d+", "--steps 160"),
+    "resume": (r"--steps \S+", "--steps 160"),
     "eval": (r"--episodes \d+", "--episodes 1"),
     "sweep": (r"$", " --steps 120 --seeds 2 --agent td3 --agent adac-td3"),
 }

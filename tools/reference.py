@@ -79,6 +79,8 @@ ENTRIES = {
     "env": "The Gymnasium id.",
     "env_kwargs": "What the environment is made with.",
     "env_object": "True where the environment was given as an object: give it to `load` again.",
+    "env_factory": "True where a function or class made it: give that to `load` again.",
+    "subprocesses": "True where each environment has a process of its own.",
     "agent": "Every setting of the agent. `kind` is the class of a part.",
     "agent_name": "The named agent, or `custom`.",
     "label": "Its line in a legend.",

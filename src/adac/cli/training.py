@@ -65,6 +65,12 @@ class TrainOptions:
     ] = None
     modules: Modules = None
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
+    subprocesses: Annotated[
+        bool,
+        typer.Option(
+            "--subprocesses", help="A process for each of them, for simulators that are slow."
+        ),
+    ] = False
     action_repeat: Annotated[
         int, typer.Option(help="Environment steps per action. Every step counts towards --steps.")
     ] = 1
@@ -161,6 +167,7 @@ def _learner(env: str | None, options: TrainOptions, past: dict[str, Any]) -> An
         agent,
         seed=options.seed,
         num_envs=options.num_envs,
+        subprocesses=options.subprocesses,
         overrides=preset.settings | parse_settings(options.set_ or []),
         env_kwargs=_env_kwargs(task, options, past),
     )

@@ -11,7 +11,9 @@ from adac.envs.make import (
 )
 from adac.envs.mazes import Maze, columns_of, maze_of
 from adac.envs.packages import register_package_of
-from adac.envs.repeat import ActionRepeat, action_repeat_of, environment_steps
+from adac.envs.remote import Remote
+from adac.envs.repeat import ActionRepeat, action_repeat_of, environment_steps, repeated
+from adac.envs.reproducible import seed_spaces
 from adac.envs.suite import EXTRAS, SUITE, Task, register
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "ActionRepeat",
     "Description",
     "Maze",
+    "Remote",
     "Task",
     "action_repeat_of",
     "columns_of",
@@ -32,8 +35,10 @@ __all__ = [
     "maze_of",
     "register",
     "register_package_of",
+    "repeated",
     "require_flattenable",
     "require_imported",
     "require_no_paths",
+    "seed_spaces",
     "vectors",
 ]

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.envs import environment_steps
+from adac.envs import environment_steps, seed_spaces
 from adac.errors import RunError
 
 Env = gymnasium.Env[Any, Any]
@@ -29,13 +29,8 @@ class Answer(NamedTuple):
 
 
 def reset(env: Env, seed: int, size: int) -> Floats:
-    """The first observation of the episode with this seed.
-
-    Some tasks draw from their own spaces, which Gymnasium does not seed in `reset`.
-    """
-    for layer in {id(one): one for one in (env, env.unwrapped)}.values():
-        layer.action_space.seed(seed)
-        layer.observation_space.seed(seed)
+    """The first observation of the episode with this seed."""
+    seed_spaces(env, seed)
     try:
         answer: Any = env.reset(seed=seed)
     except TypeError as error:

@@ -95,13 +95,16 @@ class Environments:
     A plain loop, because Gymnasium's SyncVectorEnv takes longer (docs/performance.md).
     """
 
-    def __init__(self, envs: Sequence[Env], name: str, seed: int):
+    def __init__(self, envs: Sequence[Env], name: str, seed: int, model: Env | None = None):
+        model = envs[0] if model is None else model
         self.name = name
         self.seed = seed
-        self.scaling = check_spaces(envs[0], name)
-        self.observation_space = envs[0].observation_space  # the task's own
+        self.scaling = check_spaces(model, name)
+        self.observation_space = model.observation_space  # the task's own
+        self.model = tasks.flattened(model)  # to look at: one of them, or like those elsewhere
         self.envs = [tasks.flattened(env) for env in envs]
-        self.action_repeat = tasks.action_repeat_of(envs[0])
+        self._elsewhere = [env for env in envs if isinstance(env, tasks.Remote)]
+        self.action_repeat = tasks.action_repeat_of(model)
         count = len(envs)
         self.steps = 0
         self.episodes = np.zeros(count, np.int64)  # the number of each environment's episode
@@ -126,7 +129,12 @@ class Environments:
         return len(self.scaling.low)
 
     def begin(self) -> None:
+        self._open()
         self.obs = np.array([self._reset(i) for i in range(self.num_envs)])
+
+    def _open(self) -> None:
+        for env in self._elsewhere:  # all of them before the first is waited for
+            env.open()
 
     def _reset(self, i: int) -> Floats:
         try:
@@ -142,6 +150,8 @@ class Environments:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
         scaled = self.scaling.to_task(action)
         step = self.steps + self.num_envs * self.action_repeat
+        for env, one in zip(self._elsewhere, scaled, strict=False):
+            env.start(one)  # all of them at once
         taken = [self._ask(env, one, step) for env, one in zip(self.envs, scaled, strict=True)]
         obs, rewards, terminated, truncated, counts = zip(*taken, strict=True)
         next_obs, reward = np.array(obs), np.array(rewards)
@@ -203,6 +213,7 @@ class Environments:
         self.actions = [list(log.astype(self.scaling.low.dtype)) for log in logs]
         lengths = facts.get("lengths", [len(log) for log in logs])  # as it once was
         self.lengths = np.array(lengths, np.int64)
+        self._open()
         return [
             self._abandon(i)
             for i in range(count)
@@ -228,6 +239,6 @@ class Environments:
         )
 
     def close(self) -> None:
-        for env in self.envs:
+        for env in [*self.envs, self.model]:
             with contextlib.suppress(Exception):
                 env.close()

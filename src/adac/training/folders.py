@@ -68,16 +68,25 @@ class Folders:
 
 
 def task_settings(
-    folder: Path, config: Mapping[str, Any], given: Mapping[str, Any] | None = None
+    folder: Path,
+    config: Mapping[str, Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    given: bool = False,
 ) -> dict[str, Any]:
-    """What the task of a run is made with, where its folder may be believed to say so."""
-    if config.get("env_object"):
+    """What the task of a run is made with, where its folder may be believed to say so.
+
+    `given`: the caller has the environment, or what makes it.
+    """
+    if given and (kwargs is not None or not config.get("env_factory")):
+        return dict(kwargs or {})
+    if config.get("env_object") and not given:
         raise UserError(
             f"{folder} was trained on an environment that '{config['env']}' alone does not "
-            "tell: pass one, Learner.load(folder, env=...)"
+            "tell: pass it, or what makes it, Learner.load(folder, env=...)"
         )
-    envs.require_imported(config["env"], folder)
-    kwargs = dict(config["env_kwargs"] if given is None else given)
-    if given is None:
-        envs.require_no_paths(kwargs, folder)
-    return kwargs
+    if not given:
+        envs.require_imported(config["env"], folder)
+    if kwargs is None:
+        envs.require_no_paths(config["env_kwargs"], folder)
+    return dict(config["env_kwargs"] if kwargs is None else kwargs)

@@ -1,6 +1,5 @@
 """What a program hands to a Learner, checked before it is used."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -8,8 +7,8 @@ import numpy as np
 
 from adac import envs
 from adac.errors import UserError
-from adac.training.answers import Env, Floats
-from adac.training.environments import Environments, Scaling, check_spaces
+from adac.training.answers import Floats
+from adac.training.environments import Scaling
 
 
 def observations(given: Any, space: gymnasium.Space[Any]) -> tuple[Floats, bool]:
@@ -48,27 +47,3 @@ def actions(given: Any, count: int, scaling: Scaling) -> Floats:
         raise UserError(f"action must be in the task's units, {scaling.low} to {scaling.high}")
     clipped: Floats = np.clip(found, -1.0, 1.0)
     return clipped
-
-
-def describe(env: str | Env, kwargs: Mapping[str, Any] | None) -> envs.Description:
-    if isinstance(env, str):
-        return envs.Description(env, dict(kwargs or {}), all=True)
-    if not hasattr(env, "reset") or not hasattr(env, "action_space"):
-        raise UserError(f"env must be a task id or a Gymnasium environment, not {env!r}")
-    if kwargs:
-        raise UserError("env_kwargs go with a task id: an environment is already made")
-    return envs.describe(env)
-
-
-def require_fitting(eval_env: Env, environments: Environments) -> None:
-    """It plays other episodes of the same task, so it is another environment like the first."""
-    if not hasattr(eval_env, "reset") or not hasattr(eval_env, "action_space"):
-        raise UserError(f"eval_env must be an environment, not {eval_env!r}")
-    if eval_env.unwrapped is environments.envs[0].unwrapped:
-        raise UserError("eval_env must be an environment of its own, not the one trained in")
-    check_spaces(eval_env, "eval_env")
-    flat = envs.flattened(eval_env)
-    for name in ("observation_space", "action_space"):
-        mine, other = getattr(environments.envs[0], name), getattr(flat, name)
-        if mine.shape != other.shape:
-            raise UserError(f"eval_env has the {name} {other}, but the run has {mine}")

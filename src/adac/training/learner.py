@@ -1,6 +1,5 @@
 """Learner: an agent, its environments and its memory; what a program holds on to."""
 
-import contextlib
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,14 +22,13 @@ from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
 from adac.training.behaviour import sample
 from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
-from adac.training.environments import Environments
-from adac.training.evaluation import SIDE_BY_SIDE, Evaluation, Policy, evaluate
+from adac.training.evaluation import Evaluation, Policy, evaluate
 from adac.training.folders import Folders, task_settings
-from adac.training.inputs import actions, batch, describe, numbers, observations, require_fitting
+from adac.training.inputs import actions, batch, numbers, observations
 from adac.training.loop import PREDICT, Loop
-from adac.training.memory import require_countable
 from adac.training.policy import TargetPolicy
 from adac.training.replay import Replay
+from adac.training.source import EnvSource, Tasks
 from adac.training.train import Callback, Schedule, train
 
 CHECKPOINT_EVERY = 10_000  # steps, where there is a folder
@@ -39,38 +37,35 @@ CHECKPOINT_EVERY = 10_000  # steps, where there is a folder
 class Learner:
     """Train, predict, evaluate, save and load one agent on one task.
 
-    `env` is a Gymnasium id or an environment; `agent` a name (`adac list agents`) or an Agent built
-    by hand; `overrides` change its settings by name.
+    `env` is a Gymnasium id, an environment, a function or class that makes one, or a list of them;
+    `subprocesses` gives each of the `num_envs` a process of its own. `agent` is a name (`adac list
+    agents`) or an Agent built by hand; `overrides` change its settings by name.
     """
 
     def __init__(
         self,
-        env: str | Env,
+        env: EnvSource,
         agent: str | Agent = presets.DEFAULT,
         *,
         seed: int = 0,
         num_envs: int = 1,
+        subprocesses: bool = False,
         overrides: Mapping[str, Any] | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
-        eval_env: Env | None = None,
+        eval_env: EnvSource | None = None,
     ):
         cache.enable()
-        seed, num_envs = whole("seed", seed), whole("num_envs", num_envs)
+        seed = whole("seed", seed)
         if not 0 <= seed < 2**31:
             raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
-        require_countable(num_envs)
-        self.env_id, self.env_kwargs, self._remakes = describe(env, env_kwargs)
+        self.tasks = Tasks(env, env_kwargs, eval_env, num_envs, subprocesses=subprocesses)
         self.agent_name = agent if isinstance(agent, str) else "custom"
         self.label = self.agent_name  # its line in a legend
         chosen = presets.make(agent) if isinstance(agent, str) else agent
         if not isinstance(chosen, Agent):
             raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
-        self._eval_env = eval_env  # the caller's; it then plays alone
-        self._eval_envs: list[Env] = []
-        environments = Environments(self._training_envs(env, num_envs), self.env_id, seed)
-        if eval_env is not None:
-            require_fitting(eval_env, environments)
-        self.loop = Loop(settings.override(chosen, overrides or {}), environments, seed)
+        changed = settings.override(chosen, overrides or {})
+        self.loop = Loop(changed, self.tasks.training(seed), seed)
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
         self.best: TargetPolicy | None = None  # of the best evaluation, where it is kept
@@ -115,24 +110,19 @@ class Learner:
         """Losses and values of the last update, μ's bias and spread, saturation."""
         return self.loop.diagnose()
 
-    def _training_envs(self, env: str | Env, count: int) -> list[Env]:
-        if isinstance(env, str):
-            return [self.make_env() for _ in range(count)]
-        if count > 1:
-            raise UserError("several environments at once need a task id, not one environment")
-        return [env]
+    @property
+    def env_id(self) -> str:
+        """The task's id; the name of its class where it has none."""
+        return self.tasks.source.id
+
+    @property
+    def env_kwargs(self) -> dict[str, Any]:
+        """What the task is made with."""
+        return self.tasks.source.kwargs
 
     def make_env(self, **kwargs: Any) -> Env:
         """Another environment of the same task."""
-        self._require_told("so another one can not be made here: make it as you made that")
-        return envs.make(self.env_id, **(self.env_kwargs | kwargs))
-
-    def _require_told(self, advice: str) -> None:
-        if not self._remakes:
-            raise UserError(
-                f"{self.env_id} was given as an environment with wrappers or settings that its id "
-                f"does not tell, {advice}"
-            )
+        return self.tasks.source.make(**kwargs)
 
     def learn(
         self,
@@ -254,14 +244,14 @@ class Learner:
         """Returns of π on environments of its own; training is not disturbed."""
         episodes = whole("episodes", episodes)
         seed = self.seed if seed is None else whole("seed", seed)
-        envs = self._evaluation_envs(episodes)
-        return evaluate(self.policy, envs, episodes, seed, salt=salt, name=self.env_id, stop=stop)
+        lanes, name = self.tasks.evaluation(episodes), self.env_id
+        return evaluate(self.policy, lanes, episodes, seed, salt=salt, name=name, stop=stop)
 
     def bonus_gap(
         self, episodes: int = 3, *, salt: int = 0, stop: Callable[[], bool] | None = None
     ) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
-        traces = [Trace(env) for env in self._evaluation_envs(episodes)]
+        traces = [Trace(env) for env in self.tasks.evaluation(episodes)]
 
         def run(policy: Policy) -> list[Transitions]:
             name = self.env_id
@@ -275,27 +265,15 @@ class Learner:
             self.agent.base.discount,
         )
 
-    def _evaluation_envs(self, episodes: int) -> list[Env]:
-        """As many as play side by side; made when first needed, and kept."""
-        if self._eval_env is not None:
-            return [self._eval_env]
-        self.require_evaluable()
-        wanted = min(episodes, SIDE_BY_SIDE)
-        while len(self._eval_envs) < wanted:
-            self._eval_envs.append(self.make_env())
-        return self._eval_envs[:wanted]
-
-    def require_evaluable(self) -> None:
-        if self._eval_env is None:
-            self._require_told("so evaluation needs one of its own: pass eval_env to Learner")
-
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""
         return {
             "format": "adac-run-1",
             "env": self.env_id,
             "env_kwargs": self.env_kwargs,
-            **({} if self._remakes else {"env_object": True}),
+            **({} if self.tasks.source.told else {"env_object": True}),
+            **({"env_factory": True} if self.tasks.source.is_factory else {}),
+            **({"subprocesses": True} if self.tasks.subprocesses else {}),
             "agent_name": self.agent_name,
             "label": self.label,
             "agent": settings.to_json(self.agent),
@@ -326,9 +304,9 @@ class Learner:
         cls,
         folder: str | Path,
         *,
-        env: Env | None = None,
+        env: EnvSource | None = None,
         agent: Agent | None = None,
-        eval_env: Env | None = None,
+        eval_env: EnvSource | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         with_replay: bool = True,
     ) -> "Learner":
@@ -339,13 +317,13 @@ class Learner:
         """
         folder = Path(folder)
         config = read_config(folder)
-        kwargs = task_settings(folder, config, env_kwargs) if env is None else None
         learner = cls(
-            env if env is not None else config["env"],
+            config["env"] if env is None else env,
             settings.from_json(config["agent"], like=agent),
             seed=config["seed"],
             num_envs=config["num_envs"],
-            env_kwargs=kwargs,
+            subprocesses=config.get("subprocesses", False),
+            env_kwargs=task_settings(folder, config, env_kwargs, given=env is not None),
             eval_env=eval_env,
         )
         learner.agent_name = config["agent_name"]
@@ -379,6 +357,4 @@ class Learner:
 
     def close(self) -> None:
         self.loop.environments.close()
-        for env in [*self._eval_envs, *([self._eval_env] if self._eval_env else [])]:
-            with contextlib.suppress(Exception):
-                env.close()
+        self.tasks.close()

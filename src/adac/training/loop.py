@@ -54,9 +54,9 @@ class Loop:
         self.memory = self.init_memory(self.explorer)
         seeds = np.random.SeedSequence((seed, SAMPLE))
         self._replay = Replay(agent.replay_size, program.rows, seeds)
-        self.coverage = Coverage(self.obs_dim, maze_of(environments.envs[0]))
+        self.coverage = Coverage(self.obs_dim, maze_of(environments.model))
         self._hindsight = hindsight_of(
-            environments.envs[0],
+            environments.model,
             environments.observation_space,
             environments.name,
             agent.hindsight,

@@ -22,10 +22,10 @@ from adac.runs.export.policy_file import read_policy, write_policy
 from adac.runs.files import refuse_links
 from adac.runs.folder import BEST, read_config, require_essence
 from adac.training import compilation_cache as cache
-from adac.training.answers import Env
 from adac.training.environments import Scaling, check_spaces
 from adac.training.folders import task_settings
 from adac.training.inputs import observations
+from adac.training.source import EnvSource, Source
 
 
 class TargetPolicy:
@@ -97,7 +97,7 @@ class TargetPolicy:
         source: str | Path,
         *,
         best: bool = False,
-        env: Env | None = None,
+        env: EnvSource | None = None,
         agent: Agent | None = None,
         observation_space: gymnasium.Space[Any] | None = None,
     ) -> "TargetPolicy":
@@ -129,15 +129,17 @@ def best_file(folder: Path) -> Path:
 
 
 def _last(
-    kind: type[TargetPolicy], folder: Path, env: Env | None, like: Agent | None
+    kind: type[TargetPolicy], folder: Path, env: EnvSource | None, like: Agent | None
 ) -> TargetPolicy:
     cache.enable()
     config = read_config(folder)
-    task = envs.make(config["env"], **task_settings(folder, config)) if env is None else env
+    kwargs = task_settings(folder, config, given=env is not None)
+    source = Source(config["env"] if env is None else env, kwargs)
+    task = source.made[0] if source.made else source.make()
     try:
         scaling, space = check_spaces(task, config["env"]), task.observation_space
     finally:
-        if env is None:
+        if task is not env:
             task.close()
     agent = settings.from_json(config["agent"], like=like)
     contents = Store(folder / "checkpoint").load(None)

@@ -147,7 +147,7 @@ def train(
     if callback is not None and not callable(callback):
         raise UserError(f"callback must be a function of the learner, not {callback!r}")
     if schedule.eval_every:
-        learner.require_evaluable()
+        learner.tasks.require_evaluable()
     if folder is None and (tensorboard or wandb or schedule.checkpoint_every or schedule.save_best):
         raise UserError(
             "tensorboard, wandb, checkpoint_every and save_best need a run folder: pass out="
