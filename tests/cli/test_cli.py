@@ -1,4 +1,4 @@
-"""The command as somebody types it: run folders, films, curves, a sentence for each mistake."""
+"""The command as somebody types it: run folders, videos, curves, a sentence for each mistake."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -20,7 +21,8 @@ from adac.core.presets import AGENTS
 from adac.errors import RunError, UserError
 from adac.experiments.analysis.results import read_results
 from adac.runs.csv_table import Table
-from adac.runs.video import Video
+from adac.runs.video import Video, caption
+from adac.training.evaluation import evaluate
 from adac.training.learner import Learner
 from commands import adac, fails, read_rows
 
@@ -30,6 +32,21 @@ TINY = [
     "--eval-episodes", "2", "--checkpoint-every", "100",
 ]  # fmt: skip
 ENV = "adac/PendulumSparse-v0"
+
+
+class Pays(PendulumEnv):
+    """Episodes of three steps that pay 1 each."""
+
+    steps = 0
+
+    def reset(self, **options: Any) -> Any:
+        self.steps = 0
+        return super().reset(**options)
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        obs, _, _, _, info = super().step(action)
+        return obs, 1.0, self.steps == 3, False, info
 
 
 @pytest.fixture(scope="module")
@@ -88,20 +105,43 @@ def test_eval_prints_a_sentence_or_json(run: Path, capsys: pytest.CaptureFixture
     assert adac("eval", run, "--episodes", "2", "--seed", "3", "--json") == 0
     assert json.loads(capsys.readouterr().out) == first
     assert adac("eval", run, "--episodes", "1") == 0
-    assert "over 1 episodes" in capsys.readouterr().out
+    assert "over 1 episode\n" in capsys.readouterr().out
 
 
 # imageio-ffmpeg leaves its pipes to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
-def test_eval_films(run: Path, tmp_path: Path, suffix: str) -> None:
+def test_eval_makes_videos(run: Path, tmp_path: Path, suffix: str) -> None:
     imageio = pytest.importorskip("imageio.v3")
-    film = tmp_path / f"film{suffix}"
-    assert adac("eval", run, "--episodes", "1", "--video", film) == 0
-    frames = imageio.imread(film, index=None if suffix == ".gif" else ...)
+    video = tmp_path / f"video{suffix}"
+    assert adac("eval", run, "--episodes", "1", "--video", video) == 0
+    frames = imageio.imread(video, index=None if suffix == ".gif" else ...)
     assert len(frames) >= 190
-    assert np.asarray(frames[0]).std() > 1
+    first = np.asarray(frames[0], float)[..., :3]
+    assert first.std() > 1
+    strip = len(first) - 500  # Pendulum's pictures are 500 high; the caption is above
+    assert strip == 40
+    assert first[:strip].max() > 200  # letters
+    assert np.median(first[:strip]) < 50
+
+
+def test_a_caption_says_episode_and_return() -> None:
+    frame = np.full((240, 320, 3), 200, np.uint8)
+    captioned = caption(frame, "episode 1, return 12.0")
+    np.testing.assert_array_equal(captioned[20:], frame)
+    other = caption(frame, "episode 2, return 12.0")
+    assert (captioned[:20] != other[:20]).any()
+
+
+def test_frames_know_their_episode_and_its_return_so_far() -> None:
+    """Two episodes of three steps that pay 1 each."""
+    seen = []
+    evaluate(
+        lambda obs: np.zeros((1, 1)), Pays(render_mode="rgb_array"), 2, 0,
+        frame=lambda picture, episode, so_far: seen.append((episode, so_far)),
+    )  # fmt: skip
+    assert seen == [(1, 0.0), (1, 1.0), (1, 2.0), (2, 0.0), (2, 1.0), (2, 2.0)]
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -109,8 +149,8 @@ def test_eval_films(run: Path, tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     "env", ["Hopper-v4", "LunarLanderContinuous-v3", "adac/RoboschoolHopper-v1"]
 )
-def test_every_simulator_films_without_a_display(env: str, tmp_path: Path) -> None:
-    """MuJoCo, Box2D and PyBullet; the classic ones are filmed above."""
+def test_every_simulator_makes_videos_without_a_display(env: str, tmp_path: Path) -> None:
+    """MuJoCo, Box2D and PyBullet; the classic ones are above."""
     imageio = pytest.importorskip("imageio.v3")
     small = {"actor_hidden": (8,), "critic_hidden": (8,)}
     Learner(env, "td3", overrides=small).save(tmp_path / "run")
@@ -343,11 +383,11 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_film_needs_a_task_that_renders(tmp_path: Path) -> None:
-    film = Video(tmp_path / "x.gif", gymnasium.make("Pendulum-v1"))
+def test_a_video_needs_a_task_that_renders(tmp_path: Path) -> None:
+    video = Video(tmp_path / "x.gif", gymnasium.make("Pendulum-v1"))
     with pytest.raises(UserError, match="does not render"):
-        film.add(None)
-    film.close()
+        video.add(None, 1, 0.0)
+    video.close()
 
 
 def test_a_plot_tells_settings_apart_and_counts_a_seed_once(tmp_path: Path) -> None:

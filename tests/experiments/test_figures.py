@@ -18,6 +18,7 @@ from adac.experiments.analysis.drawing import styles
 from adac.experiments.analysis.figures import KINDS, curves, draw, plot
 from adac.experiments.analysis.results import read_results
 from adac.experiments.analysis.sheet import Look, Sheet
+from adac.experiments.analysis.statistics import Moments
 from adac.training.learner import Learner
 from adac.training.train import Schedule, train
 from commands import read_rows
@@ -128,7 +129,7 @@ def test_the_table_holds_marks_and_the_papers_numbers(trials: Path, tmp_path: Pa
     assert cells["Hopper-v4", "td3"]["marks"] == ""
     assert cells["adac/PendulumSparse-v0", "td3"]["paper_mean"] == ""
     text = (tmp_path / "benchmark_table.md").read_text()
-    assert "**1103†** ± 100.0 (n=3)" in text
+    assert "**1103†** ± 100 (n=3)" in text
     assert "**3598†** ± 374 |" in text
     assert "P(ADAC (TD3) beats TD3) = 1.00 [1.00, 1.00]" in text
     assert "3 seeds, too few for a t-test" in text
@@ -227,6 +228,63 @@ def test_plot_takes_run_folders_and_folders_of_them(trials: Path, tmp_path: Path
         plot(folders, out)
         assert "</svg>" in out.read_text()
     assert len(read_results(trials, inside).runs) == 12
+
+
+def test_plot_has_a_name_for_its_picture(
+    trials: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    inside = trials / "Hopper-v4-td3-0"
+    assert plot([inside]) == Path("Hopper-v4-td3-0.png")
+    assert plot([inside], None, "bias") == Path("Hopper-v4-td3-0-bias.png")
+    assert plot([inside, trials / "Hopper-v4-td3-1"]) == Path("curves.png")
+    assert all(path.stat().st_size > 1_000 for path in tmp_path.glob("*.png"))
+
+
+def test_curves_over_hours_are_where_the_clock_was(tmp_path: Path) -> None:
+    """Two seeds that took 1 and 3 hours to step 300; metrics lie between evaluations."""
+    metrics = {"bias": (0.1, 0.2, 0.3)}
+    for seed, hours in enumerate((1, 3)):
+        folder = write_run(tmp_path / str(seed), [1.0, 2.0, 3.0], seed=seed, metrics=metrics)
+        lines = ["step,mean_return,wall_seconds", f"150,1,{hours * 1800}", f"300,2,{hours * 3600}"]
+        (folder / "evaluations.csv").write_text("\n".join(lines) + "\n")
+    found = read_results(tmp_path)
+    (group,) = found.all_groups()
+    assert group.hours(np.array([0, 75, 150, 300])) == pytest.approx([0.0, 0.5, 1.0, 2.0])
+    sheet = Sheet(found, styles(found.labels), Look(hours=True))
+    (axis,) = curves(sheet, "bias").axes
+    assert axis.get_lines()[0].get_xdata() == pytest.approx([2 / 3, 4 / 3, 2.0])
+    assert axis.get_xlabel() == "hours of training"
+
+
+def test_without_a_clock_there_are_no_hours(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "a", [1.0, 2.0, 3.0])
+    (folder / "evaluations.csv").write_text("step,mean_return\n100,1\n300,2\n")
+    with pytest.raises(UserError, match="noted no time"):
+        plot([tmp_path], tmp_path / "x.png", None, Look(hours=True))
+
+
+def test_no_two_of_many_lines_look_alike() -> None:
+    looks = styles([str(n) for n in range(70)]).values()
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == 70
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "text"),
+    [
+        (93.771, 0.266, ("93.77", "0.27")),
+        (2408.53, 310.4, ("2409", "310")),
+        (53.5, 0.7071, ("53.50", "0.71")),
+        (-0.512, 12.3, ("-1", "12")),
+        (5.0, 1e-7, ("5.0000", "0.0000")),
+        (1000.0, 0.0, ("1000", "0")),
+        (3.25, float("nan"), ("3.250", "")),
+    ],
+)
+def test_mean_and_deviation_end_at_the_same_place(
+    mean: float, std: float, text: tuple[str, str]
+) -> None:
+    assert tables.with_spread(Moments(mean, std, 3)) == text
 
 
 def test_plot_says_what_has_no_such_column(tmp_path: Path) -> None:

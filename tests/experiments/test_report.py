@@ -13,7 +13,7 @@ from folders import write_run
 from typer.testing import CliRunner
 
 from adac.errors import UserError
-from adac.experiments.analysis import report
+from adac.experiments.analysis import report, videos
 from adac.experiments.analysis.report import write_report
 
 pytest.importorskip("scipy")
@@ -44,7 +44,22 @@ found.zoomed = ticks();
 document.getElementById("reset").click(); found.after = ticks();
 const choose = (id, value) => { const s = document.getElementById(id); s.value = value; s.dispatchEvent(new Event("input")); };
 choose("band", "none"); found.bare = document.querySelectorAll("path.band").length;
-choose("metric", "bias"); found.bias = document.querySelectorAll("#charts path.mean").length;
+const tick = (name) => { const box = document.querySelector(`#metrics input[value=${name}]`); box.checked = !box.checked; box.dispatchEvent(new Event("input")); };
+tick("bias"); found.both = means(); found.charts = document.querySelectorAll("#charts figure").length;
+found.captions = [...document.querySelectorAll("#charts figcaption")].map((c) => c.textContent);
+tick("mean_return"); found.bias = means(); tick("bias"); tick("mean_return");
+choose("axis", "hours"); found.hours = document.querySelector("#charts svg").textContent;
+choose("axis", "steps");
+choose("filter", "td3 -adac"); found.filtered = means(); found.said = document.getElementById("filtered").textContent;
+found.listed = document.querySelectorAll("#runs tbody tr").length;
+found.heads = document.querySelectorAll("#table thead th").length;
+choose("filter", "hopper"); found.bytask = means();
+choose("filter", "ant"); found.nothing = document.getElementById("charts").textContent;
+choose("filter", "");
+found.notes = document.getElementById("notices").open;
+found.row = document.querySelector("#runs tbody tr").textContent;
+found.video = document.querySelector("#videos video").readyState >= 0 && document.querySelector("#videos figcaption").textContent;
+found.breaks = document.querySelectorAll("#table tbody th wbr").length;
 choose("numbers", "iqm"); found.iqm = document.querySelector("#table td").textContent;
 found.width = document.documentElement.scrollWidth;
 found.inner = window.innerWidth;
@@ -63,6 +78,16 @@ def trials(tmp_path: Path) -> Path:
             metrics = {"bias": (0.1, 0.2, 0.3), "episode_return": (1.0, 2.0, 3.0)}
             folder = root / f"{agent}-{seed}"
             write_run(folder, returns, env="Hopper-v4", agent=agent, seed=seed, metrics=metrics)
+            clock = (folder / "evaluations.csv").read_text().splitlines()
+            place = clock[0].split(",").index("wall_seconds")
+            rows = [line.split(",") for line in clock[1:]]
+            for seconds, row in zip((30, 60, 90), rows, strict=True):
+                row[place] = str(seconds)
+            lines = [clock[0], *(",".join(row) for row in rows)]
+            (folder / "evaluations.csv").write_text("\n".join(lines) + "\n")
+            done = {"machine": {"cpu": "a fast one", "cores": 8}}
+            (folder / "done.json").write_text(json.dumps(done))
+    (root / "adac-td3-0" / "film.mp4").write_bytes(b"not really")
     shots = "step,state_index,kind,action\n100,0,pi,0.5\n100,0,mu,0.25\n100,0,mu,0.5\n"
     (root / "adac-td3-0" / "snapshots.csv").write_text(shots)
     return root
@@ -94,13 +119,32 @@ def test_the_page_holds_curves_table_snapshots_and_settings(trials: Path, tmp_pa
     data = data_of((tmp_path / "report.html").read_text())
     assert data["labels"] == ["adac-td3", "td3"]
     curve = data["tasks"][0]["groups"][0]["curves"]["mean_return"]  # type: ignore[index]
+    hours = [30 / 3600, 60 / 3600, 90 / 3600]
+    assert curve.pop("hours") == pytest.approx(hours, rel=1e-4)
     assert curve == {"steps": [100, 200, 300], "values": [[51, 52, 53], [52, 53, 54]]}
     cell = data["table"]["rows"][0]["cells"]["adac-td3"]  # type: ignore[index,call-overload]
-    assert (cell["mean"], cell["bold"], cell["signs"]) == ("53.50", True, "†")
+    assert (cell["mean"], cell["std"], cell["bold"], cell["signs"]) == ("53.50", "0.71", True, "†")
     assert cell["paper"]["mean"] == "3598"
     assert data["snapshots"][0]["stages"][0]["cells"][0]["pi"] == 0.5  # type: ignore[index]
     assert len(data["settings"]["runs"]) == 4  # type: ignore[index,call-overload]
     assert notes[0].startswith("Hopper-v4: 2 seeds, too few for a t-test")
+
+
+def test_videos_are_in_the_page_unless_they_are_too_large(
+    trials: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trials / "td3-0" / "videos"
+    folder.mkdir()
+    (folder / "large.gif").write_bytes(b"x" * 100)
+    (folder / "link.mp4").symlink_to(trials / "adac-td3-0" / "film.mp4")
+    monkeypatch.setattr(videos, "MOST_BYTES", 50)
+    found, notes = videos.gather(report.read_results(trials))
+    assert [one["caption"] for one in found] == ["adac-td3, Hopper-v4, seed 0: film.mp4"]
+    assert found[0]["address"] == "data:video/mp4;base64,bm90IHJlYWxseQ=="
+    assert sorted(notes) == [
+        "td3-0/videos/large.gif is not in the page: it has more than 50 bytes",
+        "td3-0/videos/link.mp4 is not in the page: it is a symbolic link",
+    ]
 
 
 def test_nothing_is_loaded_from_anywhere(trials: Path, tmp_path: Path) -> None:
@@ -169,6 +213,21 @@ def test_in_a_real_browser(trials: Path, tmp_path: Path, width: int) -> None:
     assert "step 300" in seen["tip"]
     assert seen["zoomed"] != seen["before"] == seen["after"]
     assert (seen["bare"], seen["bias"]) == (0, 2)
+    assert (seen["both"], seen["charts"]) == (4, 2)
+    assert seen["captions"][1] == "Hopper-v4: bias of μ against π"
+    assert "minutes of training" in seen["hours"]
+    assert (seen["filtered"], seen["said"], seen["listed"], seen["heads"]) == (
+        1,
+        "2 of 4 runs",
+        2,
+        2,
+    )
+    assert (seen["bytask"], seen["nothing"]) == (2, "Nothing matches.")
+    assert seen["notes"] is True  # one note is shown, many are folded
+    assert "1:30" in seen["row"]
+    assert "8 × a fast one" in seen["row"]
+    assert seen["video"] == "adac-td3, Hopper-v4, seed 0: film.mp4"
+    assert seen["breaks"] == 1  # Hopper-|v4
     assert seen["iqm"].startswith("53.50 [53.00, 54.00]")
     assert seen["width"] <= seen["inner"]
 

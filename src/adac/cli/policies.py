@@ -63,11 +63,13 @@ def evaluate(
         print(json.dumps(facts | result.summary() | {"returns": result.returns.tolist()}))
         return
     summary = result.summary()
-    print(
-        f"{learner.agent_name} on {learner.env_id} at step {step:,}: "
-        f"{summary['mean_return']:.1f} ± {summary['std_return']:.1f} over {episodes} episodes "
-        f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
-    )
+    said = f"{summary['mean_return']:.1f}"
+    if episodes > 1:
+        said += f" ± {summary['std_return']:.1f} over {episodes} episodes "
+        said += f"(from {summary['min_return']:.1f} to {summary['max_return']:.1f})"
+    else:
+        said += " over 1 episode"
+    print(f"{learner.agent_name} on {learner.env_id} at step {step:,}: {said}")
     if video:
         print(f"video: {video}")
 

@@ -30,7 +30,12 @@ def register_report(app: typer.Typer, reproduce: typer.Typer) -> None:
 
 def plot(
     folders: Folders,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The picture: .png, .svg or .pdf.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="The picture: .png, .svg or .pdf.", show_default="DIR's name, .png"
+        ),
+    ] = None,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -44,10 +49,12 @@ def plot(
     seeds: Annotated[
         bool, typer.Option("--seeds", help="A thin line for each seed instead of a band.")
     ] = False,
+    hours: Annotated[
+        bool, typer.Option("--hours", help="Over hours of training instead of steps.")
+    ] = False,
 ) -> None:
     """Draw learning curves; runs that differ only in their seed become a mean and a band."""
-    figures.plot(folders, out, metric, Look(smooth, seeds))
-    print(out)
+    print(figures.plot(folders, out, metric, Look(smooth, seeds, hours)))
 
 
 def report(

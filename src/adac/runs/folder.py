@@ -13,6 +13,7 @@ import numpy as np
 from adac.core.settings import LATER, comparable
 from adac.errors import RunError, UserError
 from adac.runs.files import read_plain, refuse_links, write_whole
+from adac.runs.machine import processor
 
 Config = Mapping[str, Any]
 CONFIG: dict[str, type | tuple[type, ...]] = {
@@ -33,6 +34,7 @@ def versions() -> dict[str, str]:
     packages = ("adac", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco",
                 "Box2D", "pybullet")  # fmt: skip
     found = {"python": platform.python_version(), "machine": platform.machine()}
+    found["processor"] = processor()
     for package in packages:
         try:
             found[package] = importlib.metadata.version(package)

@@ -1,6 +1,7 @@
-"""How much memory there is, so that what can not fit is said before it is asked for."""
+"""What this machine is: its processor, and how much memory there is."""
 
 import os
+import platform
 from pathlib import Path
 
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
@@ -16,3 +17,20 @@ def memory_bytes() -> int | None:
         return min(whole, int(_CONTAINER.read_text()))
     except (OSError, ValueError):
         return whole
+
+
+def processor() -> str:
+    """Cores and model; nothing that names the machine or its owner."""
+    model = cpu_fact("model name") or platform.processor() or platform.machine() or "unknown"
+    return f"{os.cpu_count()} × {model}"
+
+
+def cpu_fact(wanted: str) -> str:
+    """Of the first core, where Linux tells."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == wanted:
+                return value.strip()
+    return ""

@@ -15,6 +15,7 @@ from adac.training.answers import Env, Floats, UnusableError
 from adac.training.environments import EVALUATION, check_spaces, episode_seed
 
 Policy = Callable[[Floats], Floats]  # obs [n, o] → action [n, d]
+Frame = Callable[[Any, int, float], None]  # a picture, its episode's number, the return so far
 SIDE_BY_SIDE = 10  # environments at most; one call of the policy costs more than most steps
 ENDLESS = 100_000  # steps of an episode, after which one asks whether it will ever end
 
@@ -47,7 +48,7 @@ def evaluate(
     *,
     salt: int = 0,
     name: str = "the task",
-    frame: Callable[[Any], None] | None = None,
+    frame: Frame | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
     """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next.
@@ -68,7 +69,8 @@ def evaluate(
         if stop is not None and stop():
             raise StoppedError
         if frame is not None:
-            frame(_picture(lanes[0], name))
+            episode = play.playing.get(0, play.begun - 1)
+            frame(_picture(lanes[0], name), episode + 1, float(play.returns[episode]))
         play.step(scaling.to_task(policy(play.obs)))
     return Evaluation(play.returns, play.lengths, np.stack(play.states))
 

@@ -17,6 +17,11 @@ class Limits(NamedTuple):
 class Curve(NamedTuple):
     steps: NDArray[np.int64]
     values: Floats  # [seeds, steps]
+    hours: Floats | None = None  # of training at these steps, where they are drawn over that
+
+    @property
+    def x(self) -> NDArray[np.int64] | Floats:
+        return self.steps if self.hours is None else self.hours
 
     @property
     def mean(self) -> Floats:
@@ -38,7 +43,7 @@ class Curve(NamedTuple):
         count = len(self.steps)
         near = [slice(max(0, i - reach), i + reach + 1) for i in range(count)]
         means = [self.values[:, window].mean(axis=1) for window in near]
-        return Curve(self.steps, np.stack(means, axis=1))
+        return self._replace(values=np.stack(means, axis=1))
 
     def band(self, limits: Limits) -> tuple[Floats, Floats] | None:
         """Mean ± standard deviation, but never beyond what some run has reached.

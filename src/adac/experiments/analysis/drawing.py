@@ -11,8 +11,12 @@ from adac.experiments.analysis.curves import Curve, Limits
 
 # Okabe and Ito's colours, which also the colour-blind tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", ":")  # a second and third round through the colours
-Style = dict[str, str]
+# Lines and gaps of each further round through the colours, so that no pair of the two repeats.
+DASHES: tuple[tuple[float, ...], ...] = (
+    (), (7, 4), (2, 4), (9, 3, 2, 3), (14, 4), (9, 3, 2, 3, 2, 3), (5, 2), (2, 2, 2, 6),
+    (14, 3, 5, 3), (5, 3, 5, 8),
+)  # fmt: skip
+Style = dict[str, Any]
 # What each format is told so that it notes no date.
 UNDATED: dict[str, dict[str, None]] = {
     ".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None},
@@ -34,7 +38,9 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
 
 def _style(number: int) -> Style:
     rounds, place = divmod(number, len(COLOURS))
-    return {"color": COLOURS[place], "linestyle": DASHES[rounds % len(DASHES)]}
+    # Matplotlib counts in widths of the line, which is about two points.
+    dash = tuple(length / 2 for length in DASHES[rounds % len(DASHES)])
+    return {"color": COLOURS[place], "linestyle": (0, dash) if dash else "-"}
 
 
 def sequence(count: int) -> list[str]:
@@ -49,27 +55,29 @@ def line(axis: Any, curve: Curve, label: str, style: Style) -> None:
     """The mean over seeds."""
     # A single evaluation cannot be a line.
     marker = "o" if len(curve.steps) == 1 else ""
-    axis.plot(curve.steps, curve.mean, label=label, linewidth=1.8, marker=marker, **style)
+    axis.plot(curve.x, curve.mean, label=label, linewidth=1.8, marker=marker, **style)
 
 
 def shade(axis: Any, curve: Curve, limits: Limits, style: Style) -> None:
     """The band round a mean."""
     band = curve.band(limits)
     if band is not None:
-        axis.fill_between(curve.steps, *band, color=style["color"], alpha=0.16, lw=0)
+        axis.fill_between(curve.x, *band, color=style["color"], alpha=0.16, lw=0)
 
 
 def threads(axis: Any, curve: Curve, style: Style) -> None:
     """A thin line for each seed."""
-    axis.plot(curve.steps, curve.values.T, linewidth=0.7, alpha=0.45, **style)
+    axis.plot(curve.x, curve.values.T, linewidth=0.7, alpha=0.45, **style)
 
 
-def tidy(axis: Any, title: str, ylabel: str, *, steps: bool = True) -> None:
+def tidy(axis: Any, title: str, ylabel: str, *, steps: bool = True, hours: bool = False) -> None:
     axis.set_title(title, fontsize=11)
     axis.set_ylabel(ylabel)
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
-    if steps:
+    if hours:
+        axis.set_xlabel("hours of training")
+    elif steps:
         axis.set_xlabel("environment steps")
         axis.xaxis.set_major_formatter(thousands)
 

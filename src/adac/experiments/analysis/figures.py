@@ -50,13 +50,19 @@ def draw(kind: str, folders: Sequence[Path], out: Path, stem: str | None = None)
 
 
 def plot(
-    folders: Sequence[Path], out: Path, column: str | None = None, look: Look | None = None
-) -> None:
-    """One picture: the curves of a column of metrics.csv or evaluations.csv."""
+    folders: Sequence[Path],
+    out: Path | None = None,
+    column: str | None = None,
+    look: Look | None = None,
+) -> Path:
+    """One picture: the curves of a column of metrics.csv or evaluations.csv; returns its file."""
+    if out is None:
+        name = folders[0].resolve().name if len(folders) == 1 else "curves"
+        out = Path(f"{name}.png" if column is None else f"{name}-{column}.png")
     require_format(out)
     results = _read(folders)
     sheet = Sheet(results, styles(results.labels), look or Look())
-    save_as(curves(sheet, column or RETURN), out)
+    return save_as(curves(sheet, column or RETURN), out)
 
 
 def _read(folders: Sequence[Path]) -> Results:
@@ -103,7 +109,8 @@ def curves(sheet: Sheet, column: str = RETURN) -> Any:
         without += sheet.curves(
             axis, "return" if column == RETURN else column, groups.values(), column
         )
-        tidy(axis, _title(env, groups.values()), WORDS.get(column, column))
+        words = WORDS.get(column, column)
+        tidy(axis, _title(env, groups.values()), words, hours=sheet.look.hours)
     _require_some(sheet, column)
     for group in without:
         warnings.warn(f"{group.label} on {group.env} {_why(group, column)}", stacklevel=3)
@@ -115,6 +122,8 @@ def _require_some(sheet: Sheet, column: str) -> None:
     if sheet.rows:
         return
     known = list(dict.fromkeys(c for run in sheet.results.runs for c in run.columns))
+    if sheet.look.hours and column in known:
+        raise UserError("these runs have noted no time: draw them over steps")
     if column in known:
         raise UserError("these runs have no step in common, so no mean can be drawn")
     where = f"{sheet.results.folder} has no column '{column}' to draw"

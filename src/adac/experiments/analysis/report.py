@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from adac.errors import UserError
-from adac.experiments.analysis import published, statistics, tables
-from adac.experiments.analysis.drawing import COLOURS
+from adac.experiments.analysis import published, statistics, tables, videos
+from adac.experiments.analysis.drawing import COLOURS, DASHES
 from adac.experiments.analysis.results import Group, Results, Run, evenly_spread, read_results
 from adac.experiments.analysis.snapshots import GRID, density, read_snapshots, state_name
 from adac.experiments.analysis.statistics import Interval, Marks, Moments
@@ -29,8 +29,9 @@ from adac.experiments.analysis.tables import ScoreTable
 from adac.experiments.paper.numbers import STEPS as PAPER_STEPS
 from adac.experiments.paper.numbers import TRIALS as PAPER_TRIALS
 from adac.runs.csv_table import VISITS, number_in, read_table
-from adac.runs.files import write_whole
-from adac.runs.folder import flatten
+from adac.runs.files import read_plain, write_whole
+from adac.runs.folder import MOST_BYTES, flatten
+from adac.runs.progress import duration
 from adac.training.coverage import PIXELS
 
 POINTS = 250  # of one curve in the page, at most
@@ -50,7 +51,13 @@ METRICS = {
     "q": "task critic's value",
     "q_behaviour": "behaviour critic's value",
 }
-FILES = ("template.html", "style.css", "chart.js", "page.js")  # of the page, each report_…
+FILES = (
+    "template.html",
+    "style.css",
+    "chart.js",
+    "curves.js",
+    "page.js",
+)  # of the page, each report_…
 NOT_DRAWN = {"step", "episodes", "wall_seconds"}
 
 
@@ -73,7 +80,7 @@ def render(data: dict[str, Any]) -> str:
     """The template with its style, its script and its data put in."""
     parts = importlib.resources.files("adac.experiments.analysis")
     read = {name: (parts / f"report_{name}").read_text(encoding="utf-8") for name in FILES}
-    script = read["chart.js"] + read["page.js"]
+    script = "".join(read[name] for name in FILES if name.endswith(".js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
         "TITLE": html.escape(str(data["title"])),
@@ -96,10 +103,12 @@ def embed(data: Any) -> str:
 
 def gather(results: Results, title: str) -> dict[str, Any]:
     table = tables.build(results)
+    shown, left_out = videos.gather(results)
     return {
         "title": title,
         "labels": results.labels,
         "colours": list(COLOURS),
+        "dashes": [" ".join(map(str, dash)) for dash in DASHES],
         "metrics": _metrics(results),
         "tasks": [
             {"env": env, "groups": [_group(group) for group in groups.values()]}
@@ -107,11 +116,12 @@ def gather(results: Results, title: str) -> dict[str, Any]:
         ],
         "table": _table(table),
         "published": _published(results),
-        "notes": results.notes,
+        "notes": [*results.notes, *left_out],
         "warnings": table.warnings,
         "snapshots": _first_runs(results, _snapshots),
         "visits": _first_runs(results, _visits),
         "pixels": PIXELS,
+        "videos": shown,
         "grid": all_rounded(GRID),
         "settings": _settings(results),
         "paper": {"trials": PAPER_TRIALS, "steps": PAPER_STEPS},
@@ -142,10 +152,11 @@ def _group(group: Group) -> dict[str, Any]:
         curve = group.curve(column)
         if curve is not None:
             kept = evenly_spread(curve.steps, POINTS)
+            hours = group.hours(curve.steps[kept])
             curves[column] = {
                 "steps": curve.steps[kept].tolist(),
                 "values": [all_rounded(row[kept]) for row in curve.values],
-            }
+            } | ({} if hours is None else {"hours": all_rounded(hours)})
     seeds = [run.seed for run in group.drawn]
     return {"label": group.label, "agent": group.agent_name, "seeds": seeds, "curves": curves}
 
@@ -153,10 +164,13 @@ def _group(group: Group) -> dict[str, Any]:
 # The table.
 
 
-def _moments(moments: Moments, marks: Marks, form: Any = tables.four_digits) -> dict[str, Any]:
+def _moments(
+    moments: Moments, marks: Marks, form: tables.Form = tables.with_spread
+) -> dict[str, Any]:
+    mean, std = form(moments)
     return {
-        "mean": form(moments.mean),
-        "std": "" if math.isnan(moments.std) else form(moments.std),
+        "mean": mean,
+        "std": std,
         "seeds": moments.seeds,
         "bold": marks.bold,
         "signs": marks.signs,
@@ -174,7 +188,7 @@ def _table(table: ScoreTable) -> dict[str, Any]:
         for label, cell in row.items():
             cells[label] = _moments(cell.ours, cell.marks) | {"iqm": _interval(cell.iqm)}
             if cell.paper is not None:
-                cells[label]["paper"] = _moments(*cell.paper, tables.printed)
+                cells[label]["paper"] = _moments(*cell.paper, tables.as_printed)
         rows.append({"env": env, "cells": cells})
     aggregate = {label: _interval(i, _two) for label, i in table.aggregate.items()}
     pairs = [
@@ -271,6 +285,8 @@ def _settings(results: Results) -> dict[str, Any]:
             "seed": run.seed,
             "steps": run.last_step,
             "finished": run.finished,
+            "time": "" if run.seconds is None else duration(run.seconds),
+            "machine": _machine(run),
             "score": "" if math.isnan(run.score) else tables.four_digits(run.score),
             "settings": {k: v for k, v in _flat(run).items() if k not in shared},
         }
@@ -278,6 +294,16 @@ def _settings(results: Results) -> dict[str, Any]:
         for run in group.runs
     ]
     return {"shared": shared, "runs": runs}
+
+
+def _machine(run: Run) -> str:
+    """As a finished trial of a sweep has it, or as its config.json does."""
+    noted = run.config.get("versions", {})
+    try:
+        done = json.loads(read_plain(run.folder / "done.json", MOST_BYTES))
+        return f"{done['machine']['cores']} × {done['machine']['cpu']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return str(noted.get("processor") or noted.get("machine", ""))
 
 
 def _flat(run: Run) -> dict[str, str]:

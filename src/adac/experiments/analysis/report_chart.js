@@ -2,8 +2,8 @@
 // A small chart: lines with bands, hover, drag to zoom. Text goes in as text nodes only.
 
 const SVG = "http://www.w3.org/2000/svg";
-const DASHES = ["", "7 4", "2 4"];
-const MARGIN = { left: 52, right: 14, top: 10, bottom: 38 };
+const AXES = { steps: { text: "environment steps", scale: 1 }, hours: { text: "hours of training", scale: 1 } };
+const MARGIN = { left: 52, right: 24, top: 10, bottom: 38 };
 
 function html(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
@@ -17,6 +17,12 @@ function fill(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...children);
   return node;
+}
+
+// Names of tasks break between their words, never within one.
+function breakable(text) {
+  const words = text.split(/(?<=[/_-])|(?<=[a-z0-9])(?=[A-Z])/);
+  return words.flatMap((word, i) => (i ? [document.createElement("wbr"), word] : [word]));
 }
 
 function short(value) {
@@ -70,23 +76,25 @@ function withinReach(series) {
 }
 
 class Chart {
-  // series: [{label, colour, dash, steps, rows}], rows one per seed.
-  constructor(title, ylabel) {
+  // series: [{label, colour, dash, xs, rows}], rows one per seed, over the axis of the options.
+  constructor(title) {
     this.zoom = null;
     this.series = [];
-    this.ylabel = ylabel;
     this.picture = svg("svg", { role: "img", "aria-label": `Learning curves, ${title}` });
     this.tip = html("div", { class: "tip", hidden: "" });
-    this.node = html("figure", { class: "chart" }, html("figcaption", {}, title), this.picture, this.tip);
+    this.node = html("figure", { class: "chart" }, html("figcaption", {}, ...breakable(title)), this.picture, this.tip);
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.node);
   }
 
   show(series, options) {
+    if (this.options && this.options.axis !== options.axis) this.zoom = null;  // of another unit
     this.options = options;
+    const longest = Math.max(0, ...series.map((s) => s.xs[s.xs.length - 1]));
+    this.unit = options.axis === "hours" && longest < 2 ? { text: "minutes of training", scale: 60 } : AXES[options.axis];
     this.series = withinReach(series.map((s) => {
       const rows = s.rows.map((row) => smoothed(row, options.smooth));
-      return { ...s, rows, ...summary(rows, options.band) };
+      return { ...s, rows, xs: s.xs.map((x) => x * this.unit.scale), ...summary(rows, options.band) };
     }));
     this.draw();
   }
@@ -97,14 +105,14 @@ class Chart {
   }
 
   bounds() {
-    const steps = this.series.flatMap((s) => [s.steps[0], s.steps[s.steps.length - 1]]);
-    let [x0, x1] = this.zoom || [Math.min(0, ...steps), Math.max(...steps)];
-    if (x1 <= x0) x1 = x0 + 1;
+    const ends = this.series.flatMap((s) => [s.xs[0], s.xs[s.xs.length - 1]]);
+    let [x0, x1] = this.zoom || [Math.min(0, ...ends), Math.max(...ends)];
+    if (x1 <= x0) x1 = x0 + (this.options.axis === "hours" ? 0.01 : 1);
     let y0 = Infinity, y1 = -Infinity;
     for (const s of this.series) {
       const lines = this.options.band === "none" ? [s.mean] : this.options.band === "seeds" ? s.rows : [s.low, s.high];
-      s.steps.forEach((step, i) => {
-        if (step < x0 || step > x1) return;
+      s.xs.forEach((x, i) => {
+        if (x < x0 || x > x1) return;
         for (const line of lines) { y0 = Math.min(y0, line[i]); y1 = Math.max(y1, line[i]); }
       });
     }
@@ -128,7 +136,7 @@ class Chart {
     const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
     this.x = (v) => MARGIN.left + ((v - b.x0) / (b.x1 - b.x0)) * (right - MARGIN.left);
     this.y = (v) => bottom - ((v - b.y0) / (b.y1 - b.y0)) * (bottom - MARGIN.top);
-    this.step = (px) => b.x0 + ((px - MARGIN.left) / (right - MARGIN.left)) * (b.x1 - b.x0);
+    this.at = (px) => b.x0 + ((px - MARGIN.left) / (right - MARGIN.left)) * (b.x1 - b.x0);
     this.frame = { left: MARGIN.left, right, top: MARGIN.top, bottom };
     this.axes(b);
     const name = `clip-${Chart.count = (Chart.count || 0) + 1}`;
@@ -159,21 +167,21 @@ class Chart {
     }
     this.picture.append(
       svg("line", { class: "axis", x1: f.left, x2: f.right, y1: f.bottom, y2: f.bottom }),
-      svg("text", { x: f.right, y: f.bottom + 33, "text-anchor": "end" }, "environment steps"),
+      svg("text", { x: f.right, y: f.bottom + 33, "text-anchor": "end" }, this.unit.text),
     );
   }
 
   line(plot, s) {
-    const path = (values) => s.steps.map((step, i) => `${i ? "L" : "M"}${this.x(step).toFixed(1)},${this.y(values[i]).toFixed(1)}`).join("");
-    const stroke = { fill: "none", stroke: s.colour, "stroke-dasharray": DASHES[s.dash], "stroke-linejoin": "round" };
+    const path = (values) => s.xs.map((x, i) => `${i ? "L" : "M"}${this.x(x).toFixed(1)},${this.y(values[i]).toFixed(1)}`).join("");
+    const stroke = { fill: "none", stroke: s.colour, "stroke-dasharray": s.dash, "stroke-linejoin": "round" };
     if (this.options.band === "seeds") {
       for (const row of s.rows) plot.append(svg("path", { ...stroke, d: path(row), "stroke-width": 1, opacity: 0.45 }));
     } else if (this.options.band !== "none" && s.rows.length > 1) {
-      const back = s.steps.map((step, i) => `L${this.x(step).toFixed(1)},${this.y(s.low[i]).toFixed(1)}`).reverse().join("");
+      const back = s.xs.map((x, i) => `L${this.x(x).toFixed(1)},${this.y(s.low[i]).toFixed(1)}`).reverse().join("");
       plot.append(svg("path", { class: "band", d: `${path(s.high)}${back}Z`, fill: s.colour, opacity: 0.17 }));
     }
     plot.append(svg("path", { ...stroke, class: "mean", d: path(s.mean), "stroke-width": 2.2 }));
-    if (s.steps.length === 1) plot.append(svg("circle", { cx: this.x(s.steps[0]), cy: this.y(s.mean[0]), r: 4, fill: s.colour }));
+    if (s.xs.length === 1) plot.append(svg("circle", { cx: this.x(s.xs[0]), cy: this.y(s.mean[0]), r: 4, fill: s.colour }));
   }
 
   listen() {
@@ -198,7 +206,7 @@ class Chart {
       const to = place(event), start = from;
       from = null;
       if (Math.abs(to - start) < 8) { this.hover(to); return; }
-      this.zoom = [this.step(Math.min(start, to)), this.step(Math.max(start, to))];
+      this.zoom = [this.at(Math.min(start, to)), this.at(Math.max(start, to))];
       this.draw();
     });
     this.picture.addEventListener("pointercancel", () => { from = null; this.hide(); });
@@ -217,18 +225,21 @@ class Chart {
     this.marks.replaceChildren(svg("rect", { class: "selection", x: Math.min(from, to), y: f.top, width: Math.abs(to - from), height: f.bottom - f.top }));
   }
 
+  // The point nearest to the cursor; of the other lines the points nearest to that one.
   hover(px) {
-    const want = this.step(px), f = this.frame;
-    const all = [...new Set(this.series.flatMap((s) => s.steps))].filter((v) => this.x(v) >= f.left - 1 && this.x(v) <= f.right + 1);
+    const want = this.at(px), f = this.frame;
+    const nearest = (xs, x) => xs.reduce((best, v, i) => (Math.abs(v - x) < Math.abs(xs[best] - x) ? i : best), 0);
+    const all = this.series.map((s) => s.xs[nearest(s.xs, want)]).filter((v) => this.x(v) >= f.left - 1 && this.x(v) <= f.right + 1);
     if (!all.length) return;
-    const step = all.reduce((a, b) => (Math.abs(b - want) < Math.abs(a - want) ? b : a));
-    const x = this.x(step);
+    const centre = all[nearest(all, want)], x = this.x(centre);
+    const reach = (f.right - f.left) / 40;
     this.marks.replaceChildren(svg("line", { class: "cursor", x1: x, x2: x, y1: f.top, y2: f.bottom }));
-    const here = this.series.filter((s) => s.steps.includes(step)).map((s) => ({ s, i: s.steps.indexOf(step) }));
+    const here = this.series.map((s) => ({ s, i: nearest(s.xs, centre) })).filter(({ s, i }) => Math.abs(this.x(s.xs[i]) - x) <= reach);
     here.sort((a, b) => b.s.mean[b.i] - a.s.mean[a.i]);
-    this.tip.replaceChildren(html("strong", {}, `step ${step.toLocaleString("en")}`));
+    const named = this.options.axis === "hours" ? `${short(centre)} ${this.unit.text.split(" ")[0]}` : `step ${centre.toLocaleString("en")}`;
+    this.tip.replaceChildren(html("strong", {}, named));
     for (const { s, i } of here) {
-      this.marks.append(svg("circle", { cx: x, cy: this.y(s.mean[i]), r: 3.5, fill: s.colour }));
+      this.marks.append(svg("circle", { cx: this.x(s.xs[i]), cy: this.y(s.mean[i]), r: 3.5, fill: s.colour }));
       const swatch = html("span", { class: "swatch" });
       swatch.style.background = s.colour;
       const spread = s.rows.length > 1 && this.options.band === "std" ? ` ± ${short(s.std[i])}` : "";

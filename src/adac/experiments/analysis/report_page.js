@@ -1,18 +1,6 @@
 
-// The page: reads the embedded data and fills the sections.
+// The page: fills the sections.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
-const hidden = new Set();
-const charts = [];
-
-function colour(label) {
-  const found = DATA.colours[DATA.labels.indexOf(label) % DATA.colours.length];
-  // Lifted towards white in the dark; black is the page's ink.
-  return found === "#000000" ? "var(--ink)" : `color-mix(in srgb, ${found}, white var(--lift))`;
-}
-
-const dash = (label) => Math.floor(DATA.labels.indexOf(label) / DATA.colours.length) % DASHES.length;
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 function start() {
@@ -20,67 +8,28 @@ function start() {
   byId("summary").textContent = `${plural(runs.length, "run")}, ${plural(DATA.tasks.length, "task")}, ${plural(DATA.labels.length, "agent")}`;
   const notices = [...DATA.warnings, ...DATA.notes];
   byId("notices").hidden = !notices.length;
+  byId("notices").open = notices.length <= 3;
+  byId("notices").querySelector("summary").textContent = `Before you read: ${plural(notices.length, "note")}`;
   byId("notice-list").append(...notices.map((text) => html("li", {}, text)));
   startCurves();
   startTable();
   startPublished();
   startSnapshots();
   startVisits();
+  startVideos();
   startSettings();
+  byId("filter").addEventListener("input", applyFilter);
   document.body.dataset.ready = "yes";
 }
 
-// Curves.
-
-function startCurves() {
-  byId("metric").append(...DATA.metrics.map((m) => html("option", { value: m.name }, m.text)));
-  const count = (task) => {
-    const seeds = task.groups.map((g) => g.seeds.length);
-    const [low, high] = [Math.min(...seeds), Math.max(...seeds)];
-    return low === high ? plural(low, "seed") : `${low} to ${high} seeds`;
-  };
-  for (const task of DATA.tasks) {
-    const chart = new Chart(`${task.env}, ${count(task)}`);
-    charts.push({ chart, task });
-    byId("charts").append(chart.node);
-  }
-  byId("charts").classList.toggle("single", DATA.tasks.length === 1);
-  byId("legend").append(...DATA.labels.map(legendButton));
-  if (DATA.labels.length > DATA.colours.length + 1) byId("band").value = "none";
-  for (const id of ["metric", "band", "smooth"]) byId(id).addEventListener("input", drawCurves);
-  byId("reset").addEventListener("click", () => charts.forEach(({ chart }) => chart.reset()));
+// Everything that a filter concerns, again.
+function applyFilter() {
   drawCurves();
-}
-
-function legendButton(label) {
-  const line = svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, stroke: colour(label), "stroke-width": 3, "stroke-dasharray": DASHES[dash(label)] }));
-  const button = html("button", { type: "button", "aria-pressed": "true" }, line, label);
-  button.addEventListener("click", () => {
-    if (hidden.has(label)) hidden.delete(label); else hidden.add(label);
-    drawCurves();
-  });
-  button.addEventListener("dblclick", () => {
-    const alone = DATA.labels.every((other) => other === label || hidden.has(other));
-    hidden.clear();
-    if (!alone) DATA.labels.filter((other) => other !== label).forEach((other) => hidden.add(other));
-    drawCurves();
-  });
-  return button;
-}
-
-function drawCurves() {
-  const metric = byId("metric").value;
-  const options = { band: byId("band").value, smooth: Number(byId("smooth").value) };
-  [...byId("legend").children].forEach((button, i) => button.setAttribute("aria-pressed", String(!hidden.has(DATA.labels[i]))));
-  for (const { chart, task } of charts) {
-    const groups = task.groups.filter((g) => g.curves[metric]);
-    chart.node.hidden = !groups.length;
-    const shown = groups.filter((g) => !hidden.has(g.label));
-    chart.show(shown.map((g) => ({
-      label: g.label, colour: colour(g.label), dash: dash(g.label),
-      steps: g.curves[metric].steps, rows: g.curves[metric].values,
-    })), options);
-  }
+  drawTable();
+  drawVideos();
+  drawRuns();
+  const shown = DATA.settings.runs.filter((run) => matches(run.label, run.env)).length;
+  byId("filtered").textContent = filterWords().length ? `${shown} of ${plural(DATA.settings.runs.length, "run")}` : "";
 }
 
 // Table.
@@ -112,15 +61,17 @@ function interval(i) {
 }
 
 function drawTable() {
-  const { columns, rows, aggregate, pairs } = DATA.table;
+  const { aggregate, pairs } = DATA.table;
+  const rows = DATA.table.rows.filter((row) => Object.keys(row.cells).some((label) => matches(label, row.env)));
+  const columns = DATA.table.columns.filter((label) => rows.some((row) => row.cells[label] && matches(label, row.env)));
   const robust = byId("numbers").value === "iqm";
   const withPaper = byId("paper").checked && !robust;
   const body = html("tbody");
   for (const row of rows) {
-    const line = html("tr", {}, html("th", { scope: "row" }, row.env));
+    const line = html("tr", {}, html("th", { scope: "row" }, ...breakable(row.env)));
     for (const label of columns) {
       const cell = row.cells[label], td = html("td");
-      if (cell) {
+      if (cell && matches(label, row.env)) {
         td.append(...(robust ? [interval(cell.iqm)] : value(cell)), html("span", { class: "sub" }, plural(cell.seeds, "seed")));
         if (withPaper && cell.paper) td.append(html("span", { class: "sub paper" }, "paper ", ...value(cell.paper)));
       }
@@ -132,7 +83,7 @@ function drawTable() {
     body.append(html("tr", { class: "total" }, html("th", { scope: "row" }, "all tasks", html("span", { class: "sub" }, "IQM; worst mean 0, best 1")),
       ...columns.map((label) => html("td", {}, interval(aggregate[label])))));
   }
-  const head = html("thead", {}, html("tr", {}, html("th", {}, "task"), ...columns.map((c) => html("th", { scope: "col" }, c))));
+  const head = html("thead", {}, html("tr", {}, html("th", {}, "task"), ...columns.map((c) => html("th", { scope: "col" }, ...breakable(c)))));
   byId("table").replaceChildren(head, body);
   byId("pairs").replaceChildren(...pairs.map((pair) =>
     html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.chance.low === "–" ? " (a single seed: no interval, no claim)" : ""}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
@@ -145,7 +96,7 @@ function startPublished() {
   byId("published").hidden = !tasks.length;
   const row = (cells, kind) => html("tr", {}, ...cells.map((cell) => html(kind, {}, cell)));
   byId("published-tables").append(...tasks.flatMap((task) => [
-    html("h3", {}, task.env),
+    html("h3", {}, ...breakable(task.env)),
     html("div", { class: "scroll" }, html("table", {}, html("thead", {}, row(heads, "th")), html("tbody", {}, ...task.rows.map((cells) => row(cells, "td"))))),
   ]));
 }
@@ -212,22 +163,45 @@ function pixels(shares, label) {
   return picture;
 }
 
+// Videos, which are in the page.
+
+function startVideos() {
+  byId("videos").hidden = !DATA.videos.length;
+  if (DATA.videos.length) drawVideos();
+  else document.querySelector('nav a[href="#videos"]').remove();
+}
+
+function drawVideos() {
+  const shown = DATA.videos.filter((video) => matches(video.label, video.env));
+  byId("video-list").replaceChildren(...shown.map((video) => {
+    const picture = video.kind === "image/gif"
+      ? html("img", { src: video.address, alt: video.caption })
+      : html("video", { src: video.address, controls: "", loop: "", muted: "", playsinline: "", preload: "metadata" });
+    return html("figure", { class: "chart" }, picture, html("figcaption", {}, ...breakable(video.caption)));
+  }));
+}
+
 // Settings.
 
 function startSettings() {
-  const { runs, shared } = DATA.settings;
-  const names = ["agent", "own settings", "task", "seed", "steps", "score", "folder"];
+  const names = ["agent", "own settings", "task", "seed", "steps", "score", "duration", "machine", "folder"];
   const head = html("thead", {}, html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, name))));
-  byId("runs").append(head, html("tbody", {}, ...runs.map(runRow)));
-  byId("shared").append(html("tbody", {}, ...pairsOf(shared)));
+  byId("runs").append(head, html("tbody"));
+  byId("shared").append(html("tbody", {}, ...pairsOf(DATA.settings.shared)));
+  drawRuns();
+}
+
+function drawRuns() {
+  const shown = DATA.settings.runs.filter((run) => matches(run.label, run.env));
+  byId("runs").querySelector("tbody").replaceChildren(...shown.map(runRow));
 }
 
 function runRow(run) {
   const steps = run.steps.toLocaleString("en") + (run.finished ? "" : " (unfinished)");
   const own = Object.entries(run.settings).map(([name, text]) => html("div", {}, `${name} = ${text}`));
   const details = own.length ? html("details", {}, html("summary", {}, plural(own.length, "setting")), ...own) : "";
-  const cells = [run.env, run.seed, steps, run.score, run.name].map((text) => html("td", {}, text));
-  return html("tr", {}, html("th", { scope: "row" }, run.label), html("td", {}, details), ...cells);
+  const cells = [run.env, run.seed, steps, run.score, run.time, run.machine, run.name].map((text) => html("td", {}, text));
+  return html("tr", {}, html("th", { scope: "row" }, ...breakable(run.label)), html("td", {}, details), ...cells);
 }
 
 function pairsOf(settings) {

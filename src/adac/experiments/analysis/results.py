@@ -21,6 +21,7 @@ from adac.runs.folder import distinct_labels, label_of, read_config, same_runs
 
 Series = dict[int, float]  # step → value
 RETURN = "mean_return"  # the column of evaluations.csv
+CLOCK = "wall_seconds"  # another
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Run:
     @property
     def score(self) -> float:
         return final_score(list(self.returns), list(self.returns.values()))
+
+    @property
+    def seconds(self) -> float | None:
+        """Of training, over all resumes."""
+        return max(self.evaluations.get(CLOCK, {}).values(), default=None)
 
     def series(self, column: str) -> Series:
         """A column of metrics.csv or, failing that, of evaluations.csv."""
@@ -97,6 +103,15 @@ class Group:
     def curve(self, column: str = RETURN) -> Curve | None:
         """A column over the steps that all drawn seeds have; None where there is no such step."""
         return common_curve([s for s in (run.series(column) for run in self.drawn) if s])
+
+    def hours(self, steps: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Of training at these steps, mean over the drawn seeds; None where nobody noted them."""
+        clocks = [run.evaluations.get(CLOCK, {}) for run in self.drawn]
+        if not clocks or not all(clocks):
+            return None
+        read = [np.interp(steps, [0, *clock], [0.0, *clock.values()]) for clock in clocks]
+        hours: NDArray[np.float64] = np.mean(read, axis=0) / 3600
+        return hours
 
 
 @dataclass

@@ -22,6 +22,7 @@ class Look:
 
     smooth: int = 0  # points on either side of a running mean
     seeds: bool = False  # a thin line for each instead of a band
+    hours: bool = False  # of training instead of steps
 
     def __post_init__(self) -> None:
         if self.smooth < 0:
@@ -43,7 +44,7 @@ class Sheet:
         """Draw the groups' lines into one panel and note them; returns those without numbers."""
         found, without = {}, []
         for group in groups:
-            curve = group.curve(column)
+            curve = self._curve(group, column)
             if curve is None:
                 without.append(group)
             else:
@@ -58,9 +59,16 @@ class Sheet:
                 shade(axis, curve, limits(c for _, c in found.values()), self.styles[label])
         return without
 
+    def _curve(self, group: Group, column: str) -> Curve | None:
+        curve = group.curve(column)
+        if curve is None or not self.look.hours:
+            return curve
+        hours = group.hours(curve.steps)
+        return None if hours is None else curve._replace(hours=hours)
+
     def _note(self, panel: str, group: Group, curve: Curve) -> None:
         mean, std = curve.mean, curve.std
-        for i, step in enumerate(curve.steps):
+        for i, step in enumerate(curve.x):
             spread = "" if std is None else f"{std[i]:.6g}"
             row = (panel, group.env, group.label, len(curve.values), step, f"{mean[i]:.6g}", spread)
             self.rows.append(row)

@@ -148,15 +148,31 @@ def four_digits(value: float) -> str:
     return f"{value:.{min(digits, 4)}f}" if abs(value) >= 1e-3 or value == 0 else f"{value:.1e}"
 
 
+def with_spread(moments: Moments) -> tuple[str, str]:
+    """Mean and deviation to the same place: two digits of the deviation, as far as they count."""
+    mean, std = moments.mean, moments.std
+    if not (math.isfinite(mean) and math.isfinite(std)) or std <= 0:
+        return four_digits(mean), "" if math.isnan(std) else f"{std:g}"
+    decimals = min(max(1 - math.floor(math.log10(std)), 0), 4)
+    return f"{mean:.{decimals}f}", f"{std:.{decimals}f}"
+
+
+def as_printed(moments: Moments) -> tuple[str, str]:
+    return printed(moments.mean), "" if math.isnan(moments.std) else printed(moments.std)
+
+
 def printed(value: float) -> str:
     """The paper's numbers are not given digits that it does not have."""
     return f"{value:.6g}"
 
 
-def cell_text(moments: Moments, marks: Marks, form: Callable[[float], str] = four_digits) -> str:
-    spread = "" if math.isnan(moments.std) else f" ± {form(moments.std)}"
-    text = f"{form(moments.mean)}{marks.signs}"
-    return (f"**{text}**" if marks.bold else text) + spread
+Form = Callable[[Moments], tuple[str, str]]
+
+
+def cell_text(moments: Moments, marks: Marks, form: Form = with_spread) -> str:
+    mean, std = form(moments)
+    text = f"{mean}{marks.signs}"
+    return (f"**{text}**" if marks.bold else text) + (f" ± {std}" if std else "")
 
 
 def markdown(table: ScoreTable, notes: Sequence[str] = ()) -> str:
@@ -184,7 +200,7 @@ def _own(cell: Cell | None) -> str:
 
 
 def _printed(cell: Cell | None) -> str:
-    return "" if cell is None or cell.paper is None else cell_text(*cell.paper, printed)
+    return "" if cell is None or cell.paper is None else cell_text(*cell.paper, as_printed)
 
 
 def _interval(interval: Interval) -> str:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from adac.runs.machine import memory_bytes
+from adac.runs.machine import cpu_fact, memory_bytes
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -17,7 +17,7 @@ def machine() -> dict[str, Any]:
     """CPU model, cores, memory and system; nothing that names the machine or its owner."""
     memory = memory_bytes()
     return {
-        "cpu": _cpu_fact("model name") or platform.processor() or "unknown",
+        "cpu": cpu_fact("model name") or platform.processor() or "unknown",
         "instructions": _instructions(),
         "cores": os.cpu_count(),
         "memory_gb": None if memory is None else round(memory / 2**30, 1),
@@ -25,19 +25,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _cpu_fact(wanted: str) -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == wanted:
-                return value.strip()
-    return ""
-
-
 def _instructions() -> list[str]:
     """The vector sets that XLA compiles for: with others the same seed ends in other bits."""
-    flags = _cpu_fact("flags") or _cpu_fact("Features")
+    flags = cpu_fact("flags") or cpu_fact("Features")
     return sorted(f for f in flags.split() if f.startswith(("avx", "fma", "amx", "sve", "asimd")))
 
 
