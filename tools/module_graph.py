@@ -14,7 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "adac"
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Each room may import itself and those before it.
-ROOMS = ("errors", "core", "envs", "runs", "training", "experiments", "cli")
+ROOMS = ("errors", "core", "envs", "runs", "training", "sb3", "experiments", "cli")
 MARKS = "<!-- drawn by tools/module_graph.py -->", "<!-- end of the drawing -->"
 
 Graph = dict[str, set[str]]  # {module: what it imports}

@@ -1,0 +1,169 @@
+"""Stable-Baselines3's arguments as settings of an agent, through the table of synonyms."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor
+
+from adac.core import presets
+from adac.core.agent import Agent
+from adac.core.bases import SAC
+from adac.core.explorers import (
+    ColouredNoise,
+    GaussianNoise,
+    OrnsteinUhlenbeck,
+    OwnPolicy,
+    RepeatedNoise,
+    StateDependentNoise,
+)
+from adac.core.settings import SEVERAL, SYNONYMS, names, override
+from adac.errors import UserError
+
+# Arguments of Stable-Baselines3 that are settings here and attributes there.
+MIRRORED = (
+    "learning_rate", "buffer_size", "learning_starts", "batch_size", "tau", "gamma", "n_steps",
+)  # fmt: skip
+NOISE = (GaussianNoise, OrnsteinUhlenbeck, ColouredNoise, RepeatedNoise)  # on the action of π
+FOREVER = 10**9  # steps: gSDE's matrix stays until it is told to change
+# What needs nothing here: a network's parts that adac's networks do not have.
+WITHOUT_EFFECT = ("share_features_extractor", "normalize_images", "clip_mean", "use_expln")
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What Stable-Baselines3 says of exploration outside of an agent's settings."""
+
+    action_noise: Any = None
+    use_sde: bool = False
+    sde_sample_freq: int = -1
+    use_sde_at_warmup: bool = False
+
+
+def mirrored(agent: Agent, name: str) -> Any:
+    """The agent's value of an argument of Stable-Baselines3."""
+    ours = SEVERAL.get(name, (SYNONYMS.get(name, name),))[-1]
+    return names(agent)[ours]
+
+
+def begin(agent: str | Agent) -> Agent:
+    chosen = presets.make(agent) if isinstance(agent, str) else agent
+    if not isinstance(chosen, Agent):
+        raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
+    return chosen
+
+
+def with_arguments(
+    agent: Agent,
+    given: Mapping[str, Any],
+    policy_kwargs: Mapping[str, Any],
+    exploration: Exploration,
+) -> Agent:
+    """The agent that these arguments describe; what is None is left as it is."""
+    changed = {name: at_first(value) for name, value in given.items() if value is not None}
+    temperature = {name: changed.pop(name) for name in ("ent_coef",) if name in changed}
+    changed |= _entropy(changed)
+    agent = override(agent, changed)
+    agent = _with_networks(agent, policy_kwargs)
+    agent = _with_exploration(agent, exploration, policy_kwargs)
+    if "learning_rate" in changed and isinstance(agent.base, SAC):
+        agent = override(agent, {"temperature_lr": changed["learning_rate"]})
+    return _with_temperature(agent, temperature.get("ent_coef", "auto"))
+
+
+def at_first(value: Any) -> Any:
+    """A schedule's value at the start of the training."""
+    return float(value(1.0)) if callable(value) else value
+
+
+def with_attributes(agent: Agent, attributes: Mapping[str, Any]) -> Agent:
+    """The agent after a program has set some of the mirrored attributes, as at a load."""
+    new = {name: at_first(attributes[name]) for name in MIRRORED}
+    changed = {name: value for name, value in new.items() if value != mirrored(agent, name)}
+    learned = isinstance(agent.base, SAC) and agent.base.temperature_lr > 0
+    if learned and "learning_rate" in changed:
+        changed["temperature_lr"] = changed["learning_rate"]
+    return override(agent, changed)
+
+
+def _entropy(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"target_entropy": None} if given.get("target_entropy") == "auto" else {}
+
+
+def _with_temperature(agent: Agent, ent_coef: Any) -> Agent:
+    """A number is a fixed temperature; "auto" and "auto_0.1" are where a learned one begins."""
+    if ent_coef == "auto":
+        return agent
+    if isinstance(ent_coef, str):
+        _, _, start = ent_coef.partition("_")
+        return override(agent, {"ent_coef": start})
+    return override(agent, {"ent_coef": ent_coef, "temperature_lr": 0.0})
+
+
+def _with_networks(agent: Agent, policy_kwargs: Mapping[str, Any]) -> Agent:
+    rest = {k: v for k, v in policy_kwargs.items() if k not in WITHOUT_EFFECT}
+    _require_adam(rest.pop("optimizer_class", None), rest.pop("optimizer_kwargs", None))
+    _require_plain(rest.pop("features_extractor_class", None), rest.pop("activation_fn", None))
+    rest.pop("features_extractor_kwargs", None)
+    for name in ("use_sde", "log_std_init"):  # see `_with_exploration`
+        rest.pop(name, None)
+    net_arch = rest.pop("net_arch", None)
+    if net_arch is not None:
+        agent = override(agent, _layers(net_arch, agent))
+    return override(agent, rest)
+
+
+def _layers(net_arch: Any, agent: Agent) -> dict[str, Any]:
+    """[64, 64] for both, or {"pi": …, "qf": …}. Where ξ joins a policy network, it joins before
+    the last of these layers, so that there are as many as in a plain one."""
+    both = isinstance(net_arch, Mapping)
+    if both and set(net_arch) != {"pi", "qf"}:
+        raise UserError("net_arch must be a list of layers, or name those of 'pi' and of 'qf'")
+    actor, critic = (net_arch["pi"], net_arch["qf"]) if both else (net_arch, net_arch)
+    actor_name, critic_name = SEVERAL["net_arch"]
+    found = {actor_name: list(actor), critic_name: list(critic)}
+    if agent.networks.latent and actor:
+        found |= {actor_name: list(actor[:-1] or actor), "latent_hidden": list(actor[-1:])}
+    return found
+
+
+def _require_adam(kind: Any, kwargs: Any) -> None:
+    """Adam it is; AdamW without weight decay is the same."""
+    extra = dict(kwargs or {})
+    decay = extra.pop("weight_decay", 0.01 if kind is torch.optim.AdamW else 0.0)
+    if kind not in (None, torch.optim.Adam, torch.optim.AdamW) or decay or extra:
+        raise UserError(
+            "adac's optimiser is Adam without weight decay: leave out optimizer_class and "
+            "optimizer_kwargs (Adam's β₁ is the setting adam_b1)"
+        )
+
+
+def _require_plain(extractor: Any, activation: Any) -> None:
+    if extractor not in (None, FlattenExtractor, CombinedExtractor):
+        raise UserError(
+            f"{extractor.__name__} is a PyTorch network, and adac learns with JAX: build the "
+            "features in a wrapper of the environment, or a kind of adac.core.networks.Networks"
+        )
+    if activation not in (None, torch.nn.ReLU):
+        raise UserError("adac's networks have rectified units: leave out activation_fn")
+
+
+def _with_exploration(agent: Agent, wanted: Exploration, policy_kwargs: Mapping[str, Any]) -> Agent:
+    if wanted.use_sde:
+        every = wanted.sde_sample_freq if wanted.sde_sample_freq > 0 else FOREVER
+        explorer = StateDependentNoise(_deviation(policy_kwargs), every)
+        agent = replace(agent, explorer=explorer)
+        return replace(agent, warmup=0) if wanted.use_sde_at_warmup else agent
+    if wanted.action_noise is not None and isinstance(agent.explorer, NOISE):
+        return replace(agent, explorer=OwnPolicy())  # noise that is given takes its place
+    return agent
+
+
+def _deviation(policy_kwargs: Mapping[str, Any]) -> float:
+    """σ from its logarithm, which `use_expln` bends where it is positive."""
+    log_std = float(policy_kwargs.get("log_std_init", -3.0))
+    if policy_kwargs.get("use_expln") and log_std > 0:
+        return math.log1p(log_std) + 1.0
+    return math.exp(log_std)

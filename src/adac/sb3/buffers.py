@@ -1,0 +1,91 @@
+"""A replay buffer of Stable-Baselines3's as a safe file, and minibatches of it as rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adac.errors import UserError
+from adac.sb3 import files
+from adac.sb3.files import Arrays
+from adac.sb3.observations import Edge
+from adac.sb3.plain import NotPlainError, decode, encode
+from adac.training.replay import Rows, RowSpec
+
+INFOS = "infos"  # a HER buffer's, one dictionary a transition
+# Numbers that change while a buffer is filled; sizes are the constructor's.
+COUNTERS = ("pos", "full")
+
+
+def rows_of(sample: Any, edge: Edge, spec: RowSpec, discount: float, action_dim: int) -> Rows:
+    """A minibatch as an update reads it. An n-step return's last discount is in `continues`."""
+    count = len(sample.rewards)
+    continues = 1.0 - sample.dones.cpu().numpy()
+    if getattr(sample, "discounts", None) is not None:
+        continues = continues * sample.discounts.cpu().numpy() / discount
+    return spec.pack(
+        {
+            "obs": edge.of_buffer(sample.observations),
+            "action": sample.actions.cpu().numpy().reshape(count, action_dim),
+            "reward": sample.rewards.cpu().numpy(),
+            "bonus": np.zeros(count, np.float32),
+            "continues": continues,
+            "next_obs": edge.of_buffer(sample.next_observations),
+            "ahead": np.zeros(count, np.float32),
+        }
+    )
+
+
+def save(path: files.Path, buffer: Any) -> None:
+    arrays = {name: array[: _filled(buffer, array)] for name, array in _arrays(buffer).items()}
+    facts = {name: encode(getattr(buffer, name)) for name in COUNTERS}
+    facts |= {"buffer": type(buffer).__name__, "size": buffer.buffer_size}
+    if getattr(buffer, "copy_info_dict", False):
+        try:
+            facts[INFOS] = encode(buffer.infos[: buffer.size()].tolist())
+        except NotPlainError as error:
+            raise UserError(f"an info with a {error} in it cannot be saved") from None
+    files.write(path, facts, arrays, suffix="pkl")
+
+
+def load(path: files.Path, buffer: Any) -> None:
+    """Fill a buffer that is made for the same spaces."""
+    facts, arrays = files.read(path, suffix="pkl")
+    own = _arrays(buffer)
+    described = (facts.get("buffer"), facts.get("size"))
+    if described != (type(buffer).__name__, buffer.buffer_size) or own.keys() != arrays.keys():
+        raise UserError(
+            f"the file holds a {described[0]} of {described[1]} steps, not a "
+            f"{type(buffer).__name__} of {buffer.buffer_size}: make the model with the buffer's "
+            "arguments"
+        )
+    for name, array in own.items():
+        count = len(arrays[name])
+        if count > len(array) or array[:count].shape != arrays[name].shape:
+            raise UserError(f"{name} in the file is of another size than the environment's")
+        array[:count] = arrays[name]
+    position = int(facts["pos"])
+    if not 0 <= position < buffer.buffer_size:
+        raise UserError("the file's transitions are not as many as it says")
+    buffer.pos, buffer.full = position, bool(facts["full"])
+    if INFOS in facts:
+        for place, infos in enumerate(decode(facts[INFOS])):
+            buffer.infos[place] = infos
+
+
+def _filled(buffer: Any, array: NDArray[Any]) -> int:
+    """Rows worth writing, and one more, where `optimize_memory_usage` keeps the last next_obs; all
+    of what has no row for each step."""
+    each = len(array) == buffer.buffer_size
+    return min(buffer.size() + 1, len(array)) if each else len(array)
+
+
+def _arrays(buffer: Any) -> Arrays:
+    """Every array of a buffer, those of a Dict by `name.key`."""
+    found: Arrays = {}
+    for name, value in vars(buffer).items():
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            found[name] = value
+        elif isinstance(value, dict):
+            found |= {f"{name}.{k}": v for k, v in value.items() if isinstance(v, np.ndarray)}
+    return found

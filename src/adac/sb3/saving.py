@@ -1,0 +1,167 @@
+"""A model to a file and back."""
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import stable_baselines3
+from stable_baselines3.common.utils import check_for_correct_spaces
+
+from adac.core import settings
+from adac.errors import UserError
+from adac.runs.checkpoint import unflatten
+from adac.runs.folder import versions
+from adac.sb3 import files
+from adac.sb3.arguments import MIRRORED, at_first
+from adac.sb3.files import Arrays
+from adac.sb3.observations import Edge
+from adac.sb3.plain import NotPlainError, decode, encode
+from adac.training.behaviour import fresh_memory
+
+if TYPE_CHECKING:
+    from adac.sb3.algorithm import Algorithm
+
+# Attributes of a model that its file keeps.
+ATTRIBUTES = (
+    *MIRRORED, "policy_kwargs", "train_freq", "gradient_steps", "action_noise", "verbose", "seed",
+    "tensorboard_log", "optimize_memory_usage", "replay_buffer_class", "replay_buffer_kwargs",
+    "use_sde", "sde_sample_freq", "use_sde_at_warmup", "n_envs", "num_timesteps", "start_time",
+    "ep_info_buffer", "ep_success_buffer", "_total_timesteps", "_num_timesteps_at_start",
+    "_episode_num", "_n_updates", "_current_progress_remaining", "_stats_window_size",
+)  # fmt: skip
+SEEN = ("_last_obs", "_last_original_obs", "_last_episode_starts")  # where the environments stood
+
+
+def save(model: "Algorithm", path: files.Path, exclude: frozenset[str]) -> None:
+    attributes = {}
+    for name in ATTRIBUTES:
+        if name in exclude or not hasattr(model, name):
+            continue
+        attributes[name] = _plain(name, getattr(model, name))
+    facts = {
+        "agent": settings.to_json(model.agent),
+        "attributes": attributes,
+        "seed": model.policy.seed,
+        "acted": model.acting.number,
+        "versions": {**versions(), "stable_baselines3": stable_baselines3.__version__},
+        **files.spaces_of(model),
+    }
+    arrays = files.flat({"agent": model.policy.running.state, "memory": model.acting.memory})
+    for name in SEEN:
+        if name not in exclude:
+            arrays |= _seen(name, getattr(model, name))
+    files.write(path, facts, arrays, suffix="zip")
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name == "policy_kwargs":
+        return _plain_kwargs(value)
+    try:
+        return encode(value)
+    except NotPlainError as error:
+        warnings.warn(
+            f"{name} is a {error}, which the file cannot hold: pass it again, load(…, {name}=…)",
+            stacklevel=4,
+        )
+        return at_first(value) if name == "learning_rate" else None
+
+
+def _plain_kwargs(policy_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Without classes, whose part in the agent is settled."""
+    found = {}
+    for name, value in policy_kwargs.items():
+        try:
+            found[name] = encode(value)
+        except NotPlainError:
+            continue
+    return found
+
+
+def _seen(name: str, value: Any) -> Arrays:
+    if isinstance(value, dict):
+        return {f"{name}.{key}": np.asarray(part) for key, part in value.items()}
+    return {} if value is None else {name: np.asarray(value)}
+
+
+def _was_seen(name: str, arrays: Arrays) -> Any:
+    parts = {k[len(name) + 1 :]: v for k, v in arrays.items() if k.startswith(f"{name}.")}
+    return parts or arrays.get(name)
+
+
+def load(
+    cls: type["Algorithm"],
+    path: files.Path,
+    env: Any,
+    device: Any,
+    custom_objects: Mapping[str, Any],
+    force_reset: bool,
+    kwargs: Mapping[str, Any],
+) -> "Algorithm":
+    facts, arrays = files.read(path, suffix="zip")
+    files.require_facts(facts, "agent", "attributes", "seed", "acted", *files.SPACES)
+    stored = _attributes(facts)
+    stored |= {name: custom_objects[name] for name in stored.keys() & custom_objects.keys()}
+    _require_same_networks(stored, kwargs)
+    observation_space, action_space = files.read_spaces(facts)
+    if env is not None:
+        env = cls._wrap_env(env, int(stored.get("verbose", 0)))
+        check_for_correct_spaces(env, observation_space, action_space)
+        stored["n_envs"] = env.num_envs
+    agent = settings.from_json(facts["agent"])
+    model = cls("MultiInputPolicy", env, agent=agent, device=device, _init_setup_model=False)
+    model.observation_space, model.action_space = observation_space, action_space
+    for name, value in {**stored, **kwargs}.items():
+        setattr(model, name, value)
+    _require_fitting(model, arrays)
+    model._setup_model()
+    model.policy.begin(model.agent, int(facts["seed"]), scheduled=model._scheduled)
+    model.acting = type(model.acting)(model.policy, model.n_envs)
+    model.acting.number = int(facts["acted"])
+    _restore(model, arrays, keep_place=env is None or not force_reset)
+    return model
+
+
+def _attributes(facts: Mapping[str, Any]) -> dict[str, Any]:
+    given = facts.get("attributes")
+    if not isinstance(given, dict) or not given.keys() <= set(ATTRIBUTES):
+        raise UserError("the file's settings are not those of a model")
+    return {name: decode(value) for name, value in given.items()}
+
+
+def _require_same_networks(stored: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
+    wanted = kwargs.get("policy_kwargs")
+    if wanted is not None and decode(_plain_kwargs(wanted)) != stored.get("policy_kwargs"):
+        raise ValueError(
+            f"policy_kwargs are {wanted}, but the file's are {stored.get('policy_kwargs')}: its "
+            "networks cannot be others"
+        )
+
+
+def _require_fitting(model: "Algorithm", arrays: Arrays) -> None:
+    size = Edge(model.observation_space).size
+    files.require_state(model.agent, size, model.action_space, arrays)
+
+
+def _restore(model: "Algorithm", arrays: Arrays, *, keep_place: bool) -> None:
+    policy, acting = model.policy, model.acting
+    policy.running.state = files.unflat(policy.running.state, arrays)
+    explorer = policy.agent.behaviour.at(model.num_timesteps)
+    fresh = fresh_memory(policy.running, explorer, model.n_envs)
+    try:
+        memory = unflatten({"memory": fresh}, arrays)["memory"]
+    except UserError:  # of other environments, or of who acted before
+        memory = None
+    if keep_place:
+        for name in SEEN:
+            setattr(model, name, _was_seen(name, arrays))
+        if memory is not None:
+            acting.restore(memory, model.num_timesteps)
+
+
+def set_state(model: "Algorithm", path: files.Path) -> None:
+    """A file's weights and optimisers into a model that is there."""
+    _, arrays = files.read(path, suffix="zip")
+    policy = model.policy
+    files.require_state(model.agent, policy.edge.size, model.action_space, arrays)
+    policy.running.state = files.unflat(policy.running.state, arrays)
