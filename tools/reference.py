@@ -36,6 +36,9 @@ COLUMNS = {
     "steps_per_second": "Environment steps per second since the last row.",
     "coverage": "Cells of the state space that were visited. A maze has its own cells; elsewhere "
     "the grid is fitted to the first states.",
+    "success_rate": "Share of these episodes whose last `info` says `is_success` or `success`; "
+    "empty where the task has neither. A keyword of `--info` is a column `info_KEYWORD`, its mean at the "
+    "episodes' ends.",
     "critic_loss": "Loss of all critics together, of the last minibatch.",
     "actor_loss": "Loss of the target policy π.",
     "behaviour_loss": "Loss that trains the behaviour policy μ.",
@@ -81,6 +84,7 @@ ENTRIES = {
     "env_object": "True where the environment was given as an object: give it to `load` again.",
     "env_factory": "True where a function or class made it: give that to `load` again.",
     "subprocesses": "True where each environment has a process of its own.",
+    "info_keywords": "Keywords of the task's `info` that are columns of the tables.",
     "agent": "Every setting of the agent. `kind` is the class of a part.",
     "agent_name": "The named agent, or `custom`.",
     "label": "Its line in a legend.",

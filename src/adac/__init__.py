@@ -30,6 +30,7 @@ from adac.core.presets import make as make_agent
 from adac.core.soft_value import SoftValue
 from adac.errors import AdacError, RunError, UserError
 from adac.runs.doctor import Finding, doctor
+from adac.training.callbacks import Callback
 from adac.training.learner import Learner
 from adac.training.policy import TargetPolicy as Policy
 
@@ -45,6 +46,7 @@ __all__ = [
     "Analogous",
     "Base",
     "Batch",
+    "Callback",
     "Critic",
     "Deterministic",
     "Explorer",

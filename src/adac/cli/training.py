@@ -89,6 +89,14 @@ class TrainOptions:
     save_best: Annotated[
         bool, typer.Option("--save-best", help="Keep the best evaluation's policy, in DIR/best.")
     ] = False
+    info_keywords: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--info",
+            metavar="KEYWORD",
+            help="A number of the task's info, as a column of the tables; repeatable.",
+        ),
+    ] = None
     tensorboard: Tensorboard = False
     wandb: Wandb = False
 
@@ -148,7 +156,7 @@ def _schedule(values: Mapping[str, Any]) -> Any:
     from adac.training.train import Schedule
 
     names = (field.name for field in fields(Schedule))
-    return Schedule(**{name: values[name] for name in names if name in values})
+    return Schedule(**{name: values[name] for name in names if values.get(name) is not None})
 
 
 def _learner(env: str | None, options: TrainOptions, past: dict[str, Any]) -> Any:

@@ -69,5 +69,9 @@ def _plain(answer: Any, size: int) -> Any:
     if not isinstance(answer, tuple | list) or len(answer) != size:
         return answer
     info = answer[-1] if isinstance(answer[-1], dict) else {}
-    numbers = {k: v for k, v in info.items() if isinstance(v, bool | int | float | np.generic)}
-    return (*answer[:-1], numbers)
+    return (*answer[:-1], {name: value for name, value in info.items() if _is_number(value)})
+
+
+def _is_number(value: Any) -> bool:
+    one = isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "biuf"
+    return one or isinstance(value, bool | int | float | np.generic)

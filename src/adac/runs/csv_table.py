@@ -17,7 +17,7 @@ from adac.runs.files import NotPlainError, no_follow, read_plain, write_whole
 
 EVALUATION_COLUMNS = (
     "step", "mean_return", "std_return", "episodes", "wall_seconds",
-    "min_return", "max_return", "mean_length",
+    "min_return", "max_return", "mean_length", "success_rate",
 )  # fmt: skip
 
 GAP_COLUMNS = ("episode_bonus_gap", "episode_bonus_mu", "episode_bonus_pi")

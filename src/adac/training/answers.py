@@ -3,6 +3,7 @@
 Training and evaluation both ask through here, so that both refuse the same, in the same words.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -26,6 +27,7 @@ class Answer(NamedTuple):
     terminated: bool
     truncated: bool
     steps: int  # of the environment: several with action repeat
+    info: Mapping[str, Any]
 
 
 def reset(env: Env, seed: int, size: int) -> Floats:
@@ -60,6 +62,7 @@ def step(env: Env, action: NDArray[Any], size: int) -> Answer:
         _flag("terminated", terminated),
         _flag("truncated", truncated),
         environment_steps(info),
+        info if isinstance(info, Mapping) else {},
     )
 
 

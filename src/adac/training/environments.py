@@ -5,7 +5,8 @@ episode's number. With the actions since, that is enough to stand in the same pl
 """
 
 import contextlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from adac import envs as tasks
 from adac.errors import UserError
-from adac.training import answers
+from adac.training import answers, infos
 from adac.training.answers import Answer, Env, Floats, UnusableError
 
 
@@ -24,6 +25,7 @@ class Episode(NamedTuple):
     total: float
     length: int  # in environment steps
     bonus: float = 0.0  # the intrinsic reward collected in it
+    told: infos.Told = {}  # noqa: RUF012  # by its last `info`
 
 
 class Step(NamedTuple):
@@ -113,6 +115,9 @@ class Environments:
         self.lengths = np.zeros(count, np.int64)  # of the episodes so far, in environment steps
         self.first = np.ones(count, bool)
         self.obs: Floats = np.zeros((count, self.obs_dim), np.float32)
+        self.infos: Sequence[Mapping[str, Any]] = [{} for _ in envs]  # of the latest step
+        self.keywords: tuple[str, ...] = ()  # of `info` that are wanted of each episode
+        self._missed: set[str] = set()
 
     @property
     def num_envs(self) -> int:
@@ -153,7 +158,7 @@ class Environments:
         for env, one in zip(self._elsewhere, scaled, strict=False):
             env.start(one)  # all of them at once
         taken = [self._ask(env, one, step) for env, one in zip(self.envs, scaled, strict=True)]
-        obs, rewards, terminated, truncated, counts = zip(*taken, strict=True)
+        obs, rewards, terminated, truncated, counts, self.infos = zip(*taken, strict=True)
         next_obs, reward = np.array(obs), np.array(rewards)
         self.steps += sum(counts)
         self.lengths += counts
@@ -175,13 +180,26 @@ class Environments:
     def _restart(self, done: NDArray[np.bool_]) -> list[Episode]:
         finished, obs = [], self.obs.copy()
         for i in map(int, np.flatnonzero(done)):
-            finished.append(Episode(float(self.returns[i]), int(self.lengths[i])))
+            told = infos.told(self.infos[i], self.keywords)
+            self._miss(told, self.infos[i])
+            finished.append(Episode(float(self.returns[i]), int(self.lengths[i]), told=told))
             self.actions[i] = []
             self.returns[i], self.lengths[i] = 0.0, 0
             self.episodes[i] += 1
             obs[i] = self._reset(i)
         self.obs = obs
         return finished
+
+    def _miss(self, told: infos.Told, info: Mapping[str, Any]) -> None:
+        """Say once that a keyword is not there."""
+        absent = {name for name in self.keywords if infos.column(name) not in told} - self._missed
+        self._missed |= absent
+        if absent:
+            warnings.warn(
+                f"the info of {self.name} has no number '{min(absent)}' at an episode's end; it "
+                f"has {', '.join(sorted(map(str, info))) or 'nothing'}",
+                stacklevel=2,
+            )
 
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays: dict[str, NDArray[Any]] = {"obs": self.obs, "first": self.first}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adac import envs as tasks
 from adac.errors import UserError
-from adac.training import answers
+from adac.training import answers, infos
 from adac.training.answers import Env, Floats, UnusableError
 from adac.training.environments import EVALUATION, check_spaces, episode_seed
 
@@ -28,6 +28,7 @@ class Evaluation(NamedTuple):
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     states: Floats = np.zeros((0, 0), np.float32)  # [n, o], all that were seen after a step
+    told: infos.Told = {}  # noqa: RUF012  # means over what the episodes' last `info` said
 
     def summary(self) -> dict[str, float]:
         return {
@@ -37,7 +38,7 @@ class Evaluation(NamedTuple):
             "min_return": float(self.returns.min()),
             "max_return": float(self.returns.max()),
             "mean_length": float(self.lengths.mean()),
-        }
+        } | self.told
 
 
 def evaluate(
@@ -50,12 +51,14 @@ def evaluate(
     name: str = "the task",
     frame: Frame | None = None,
     stop: Callable[[], bool] | None = None,
+    keywords: Sequence[str] = (),
 ) -> Evaluation:
     """Returns of `episodes` episodes; `salt` tells one evaluation of a run from the next.
 
     Several environments play side by side, each its next episode when one is over, so that the
     policy is asked once for all of them. `frame` is shown the first one's picture before each step,
-    and `stop` is asked: if it says so, StoppedError is raised.
+    and `stop` is asked: if it says so, StoppedError is raised. `keywords` of each episode's last
+    `info` are kept.
     """
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
@@ -64,7 +67,7 @@ def evaluate(
     lanes = [envs] if isinstance(envs, gymnasium.Env) else list(envs)[:episodes]
     scaling = check_spaces(lanes[0], name)
     lanes = [tasks.flattened(lane) for lane in lanes]
-    play = _Play(lanes, name, (seed, EVALUATION, salt), episodes)
+    play = _Play(lanes, name, (seed, EVALUATION, salt), episodes, keywords)
     while play.playing:
         if stop is not None and stop():
             raise StoppedError
@@ -72,14 +75,24 @@ def evaluate(
             episode = play.playing.get(0, play.begun - 1)
             frame(_picture(lanes[0], name), episode + 1, float(play.returns[episode]))
         play.step(scaling.to_task(policy(play.obs)))
-    return Evaluation(play.returns, play.lengths, np.stack(play.states))
+    told = infos.means(play.told)
+    return Evaluation(play.returns, play.lengths, np.stack(play.states), told)
 
 
 class _Play:
     """Episodes going on in their lanes."""
 
-    def __init__(self, lanes: Sequence[Env], name: str, seeds: tuple[int, ...], episodes: int):
+    def __init__(
+        self,
+        lanes: Sequence[Env],
+        name: str,
+        seeds: tuple[int, ...],
+        episodes: int,
+        keywords: Sequence[str],
+    ):
         self.lanes, self.name, self.seeds, self.episodes = lanes, name, seeds, episodes
+        self.keywords = keywords
+        self.told: list[infos.Told] = []
         shape = lanes[0].observation_space.shape
         assert shape is not None
         self.size, self.action_repeat = shape[0], tasks.action_repeat_of(lanes[0])
@@ -105,6 +118,7 @@ class _Play:
             self.states.append(answer.obs)
             self.returns[episode] += answer.reward
             if answer.terminated or answer.truncated:
+                self.told.append(infos.told(answer.info, self.keywords))
                 del self.playing[lane]
                 self._go_on(lane)
 

@@ -1,7 +1,7 @@
 """Learner: an agent, its environments and its memory; what a program holds on to."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
 from adac.training.behaviour import sample
 from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
+from adac.training.callbacks import Callbacks
 from adac.training.evaluation import Evaluation, Policy, evaluate
 from adac.training.folders import Folders, task_settings
 from adac.training.inputs import actions, batch, numbers, observations
@@ -29,9 +30,9 @@ from adac.training.loop import PREDICT, Loop
 from adac.training.policy import TargetPolicy
 from adac.training.replay import Replay
 from adac.training.source import EnvSource, Tasks
-from adac.training.train import Callback, Schedule, train
+from adac.training.train import Schedule, train
 
-CHECKPOINT_EVERY = 10_000  # steps, where there is a folder
+EVAL_EVERY, CHECKPOINT_EVERY = 5_000, 10_000  # steps, where there is a folder
 
 
 class Learner:
@@ -130,30 +131,36 @@ class Learner:
         *,
         out: str | Path | None = None,
         progress_bar: bool = False,
-        eval_every: int = 0,
+        eval_every: int | None = None,
         eval_episodes: int = 10,
         checkpoint_every: int | None = None,
         log_every: int = 1_000,
         stop_return: float | None = None,
         save_best: bool = False,
         horizon: int | None = None,
-        callback: Callback | None = None,
+        info_keywords: Sequence[str] = (),
+        callback: Callbacks | None = None,
         tensorboard: bool = False,
         wandb: bool = False,
     ) -> "Learner":
         """Train for `steps` more environment steps.
 
-        With `out`, a run folder is kept there: config.json, metrics.csv, evaluations.csv and
-        checkpoint/, which is written every 10,000 steps unless told otherwise, and at the end,
-        also where that is Ctrl-C; `save_best` keeps the best evaluation's policy in best/.
-        `callback` is called after every step and ends the training by returning False. β and
+        With `out`, a run folder is kept there, as by `adac train` and with its defaults: an
+        evaluation every 5,000 steps where one is possible, a checkpoint every 10,000 and at the
+        end, also where that is Ctrl-C or an exception; `save_best` keeps the best evaluation's
+        policy in best/. `callback` is a function that is called after every step and ends the
+        training by returning False, a `Callback`, or a list of them. `info_keywords` are numbers of
+        the task's `info` that become columns of the tables. β and
         schedules of learning rates end after `horizon` steps, which is the end of this call unless
         told otherwise: if you call `learn` several times, name the whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
+        if eval_every is None:
+            eval_every = EVAL_EVERY if out is not None and self.tasks.evaluable else 0
+        keywords = (info_keywords,) if isinstance(info_keywords, str) else tuple(info_keywords)
         schedule = Schedule(
-            eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best
+            eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best, keywords
         )
         train(
             self,
@@ -201,15 +208,19 @@ class Learner:
         state: Any = None,
         episode_start: NDArray[Any] | None = None,
         deterministic: bool = False,
+        *,
+        online: bool = False,
     ) -> tuple[NDArray[Any], Any]:
         """Actions in the task's units for one of its observations or a batch of them, and `state`.
 
         deterministic=True is the target policy π, False the behaviour policy μ, whose correlated ξ
-        is carried by `state` from call to call. The signature is Stable-Baselines3's.
+        is carried by `state` from call to call. π acts with the target weights, which follow those
+        that learn; `online` takes the latter: better in runs of a few hundred updates, as noisy as
+        the last minibatch in long ones. The signature is Stable-Baselines3's.
         """
         obs, several = observations(observation, self.loop.environments.observation_space)
         if deterministic:
-            action = np.asarray(self.policy(obs))
+            action = self.online_policy(obs) if online else self.policy(obs)
         else:
             action, state = self._sample(obs, state, episode_start)
         scaled = self.loop.environments.scaling.to_task(action)
@@ -226,6 +237,15 @@ class Learner:
         """The target policy π, [n, o] → [n, d] in [-1, 1]."""
         return np.asarray(self.loop.running.greedy(obs))
 
+    def online_policy(self, obs: Floats) -> Floats:
+        """The same with the weights that learn, which the target's follow slowly."""
+        return np.asarray(self.loop.running.online(obs))
+
+    @property
+    def infos(self) -> Sequence[Mapping[str, Any]]:
+        """What each environment said in `info` at the latest step."""
+        return self.loop.environments.infos
+
     def target_policy(self) -> TargetPolicy:
         """π alone, as it is now, to `save` in a small file; see docs/export.md."""
         space = self.loop.environments.observation_space
@@ -238,14 +258,22 @@ class Learner:
         episodes: int = 10,
         *,
         seed: int | None = None,
+        online: bool = False,
         salt: int = 0,
         stop: Callable[[], bool] | None = None,
     ) -> Evaluation:
-        """Returns of π on environments of its own; training is not disturbed."""
+        """Returns of π on environments of its own; training is not disturbed.
+
+        `online` as in `predict`.
+        """
         episodes = whole("episodes", episodes)
         seed = self.seed if seed is None else whole("seed", seed)
         lanes, name = self.tasks.evaluation(episodes), self.env_id
-        return evaluate(self.policy, lanes, episodes, seed, salt=salt, name=name, stop=stop)
+        policy = self.online_policy if online else self.policy
+        words = self.loop.environments.keywords
+        return evaluate(
+            policy, lanes, episodes, seed, salt=salt, name=name, stop=stop, keywords=words
+        )
 
     def bonus_gap(
         self, episodes: int = 3, *, salt: int = 0, stop: Callable[[], bool] | None = None

@@ -305,7 +305,7 @@ class Loop:
         self._left_out = int(facts.get("left_out", 0))
         metrics = facts["metrics"].items()
         self.running.metrics = {name: jnp.float32(value) for name, value in metrics}
-        self.recent = [Episode(float(r), int(n), float(b)) for r, n, b in facts["recent"]]
+        self.recent = [_episode(*values) for values in facts["recent"]]
         self._collected = np.array(facts["collected"], float)
         if self._collected.shape != (self.environments.num_envs,):
             raise ValueError("its bonuses are those of other environments")
@@ -333,6 +333,11 @@ class Loop:
         if self._hindsight is not None:
             self._hindsight.rebuild()
         return notes
+
+
+def _episode(total: Any, length: Any, bonus: Any, told: Any = None) -> Episode:
+    numbers = {str(name): float(value) for name, value in (told or {}).items()}
+    return Episode(float(total), int(length), float(bonus), numbers)
 
 
 def _part(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -204,6 +204,10 @@ class Tasks:
             self._lanes.append(source.made[len(self._lanes)] if own else source.make())
         return self._lanes[:wanted]
 
+    @property
+    def evaluable(self) -> bool:
+        return self._evaluation is not None or self.source.factory is not None
+
     def require_evaluable(self) -> None:
         if self._evaluation is None:
             self.source.require_makes(

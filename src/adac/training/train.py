@@ -5,7 +5,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,19 +27,23 @@ from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import EVALUATING, Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
-from adac.training import best
+from adac.training import best, infos
 from adac.training.answers import Floats
+from adac.training.callbacks import Callbacks, Together, together
 from adac.training.compiled import metric_names
 from adac.training.evaluation import StoppedError
+from adac.training.infos import SUCCESS_RATE
 from adac.training.interrupt import Interrupt
 from adac.training.phases import phase
 
 if TYPE_CHECKING:
     from adac.training.learner import Learner
 
-Callback = Callable[["Learner"], bool | None]
 STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of a run after which a picture is taken
-LEADING = ("step", "episodes", "episode_return", "episode_length", "steps_per_second", "coverage")
+LEADING = (
+    "step", "episodes", "episode_return", "episode_length", "steps_per_second", "coverage",
+    SUCCESS_RATE,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Schedule:
     log_every: int = 1_000
     stop_return: float | None = None  # end when an evaluation's mean return reaches this
     save_best: bool = False  # keep the policy of the best evaluation
+    info_keywords: tuple[str, ...] = ()  # of `info`, at an episode's end, as columns
 
     def __post_init__(self) -> None:
         try:
@@ -71,7 +76,15 @@ class Schedule:
 class Recorder:
     """The files of a run folder; without a folder, nothing."""
 
-    def __init__(self, learner: "Learner", out: Path, *, tensorboard: bool, wandb: bool):
+    def __init__(
+        self,
+        learner: "Learner",
+        out: Path,
+        wanted: Sequence[str],
+        *,
+        tensorboard: bool,
+        wandb: bool,
+    ):
         self.sinks: list[Sink] = []
         if tensorboard:
             self.sinks.append(TensorBoard(out))
@@ -81,6 +94,8 @@ class Recorder:
         has_bonus = learner.agent.intrinsic is not None
         leading = (*LEADING, "episode_bonus") if has_bonus else LEADING
         columns = (*EVALUATION_COLUMNS, *GAP_COLUMNS) if has_bonus else EVALUATION_COLUMNS
+        extra = [infos.column(keyword) for keyword in wanted]
+        leading, columns = (*leading, *extra), (*columns, *extra)
         vouched = learner.folders.vouched(out)
 
         def table(name: str, columns: Sequence[str], step: int) -> Table:
@@ -133,7 +148,7 @@ def train(
     wandb: bool = False,
     horizon: int | None = None,
     stop: Callable[[], bool] = lambda: False,
-    callback: Callback | None = None,
+    callback: Callbacks | None = None,
 ) -> bool:
     """Train until `until` environment steps in total; returns whether it is done.
 
@@ -144,8 +159,7 @@ def train(
         raise UserError(f"the run is at step {learner.step} already, past {until}")
     horizon = max(until if horizon is None else whole("horizon", horizon), 1)
     folder = None if out is None else Path(out).absolute()  # wherever a callback may go
-    if callback is not None and not callable(callback):
-        raise UserError(f"callback must be a function of the learner, not {callback!r}")
+    calls = together(callback)
     if schedule.eval_every:
         learner.tasks.require_evaluable()
     if folder is None and (tensorboard or wandb or schedule.checkpoint_every or schedule.save_best):
@@ -153,6 +167,7 @@ def train(
             "tensorboard, wandb, checkpoint_every and save_best need a run folder: pass out="
         )
     learner.loop.horizon = horizon
+    learner.loop.environments.keywords = schedule.info_keywords
     with contextlib.ExitStack() as stack:
         if folder is not None:
             make_folder(folder)
@@ -161,11 +176,18 @@ def train(
         run = _Run(learner, schedule, folder, until)
         if folder is not None:
             run.begin()
-            run.recorder = Recorder(learner, folder, tensorboard=tensorboard, wandb=wandb)
+            run.recorder = Recorder(
+                learner, folder, schedule.info_keywords, tensorboard=tensorboard, wandb=wandb
+            )
             stack.callback(run.recorder.close)
             run.write_config()
         run.display = stack.enter_context(display(learner.step, until, wanted=progress_bar))
-        return run.go(stack.enter_context(Interrupt(stop, saves=folder is not None)), callback)
+        interrupt = stack.enter_context(Interrupt(stop, saves=folder is not None))
+        calls.on_start(learner)
+        try:
+            return run.go(interrupt, calls)
+        finally:
+            calls.on_end(learner)
 
 
 class _Run:
@@ -184,6 +206,8 @@ class _Run:
         self._between = True  # two steps, where all parts agree
         self._last_return: float | None = None
         self._enough = False
+        self._going = True  # until a callback has seen enough of an evaluation
+        self._calls = together(None)
 
     def begin(self) -> None:
         """A first checkpoint, so that a kill at any moment leaves something to resume."""
@@ -198,12 +222,12 @@ class _Run:
             plan |= dataclasses.asdict(self.schedule)
             write_config(self.folder, self.learner.config() | plan)
 
-    def go(self, stop: Callable[[], bool], callback: Callback | None) -> bool:
-        learner = self.learner
+    def go(self, stop: Callable[[], bool], calls: Together) -> bool:
+        learner, self._calls = self.learner, calls
         try:
             if self._owes_an_evaluation():
                 self._evaluate(stop)
-            self._steps(stop, callback)
+            self._steps(stop)
             if self._evaluation_due(learner.step) and learner.step >= self.until:
                 self._evaluate(stop)
         except AdacError:  # what is wrong by our own checks is not saved
@@ -218,8 +242,8 @@ class _Run:
         over = self._enough or learner.step >= self.until
         return over and not self._evaluation_due(learner.step - 1)
 
-    def _steps(self, stop: Callable[[], bool], callback: Callback | None) -> None:
-        learner, loop, going = self.learner, self.learner.loop, True
+    def _steps(self, stop: Callable[[], bool]) -> None:
+        learner, loop, going = self.learner, self.learner.loop, self._going
         while going and learner.step < self.until and not self._enough and not stop():
             self.display.phase(phase(learner.agent, learner.step, self._begun, self._at_once))
             before, self._between = learner.step, False
@@ -229,7 +253,7 @@ class _Run:
                 self._last_return = loop.recent[-1].total
             self._due(before, stop)
             self.display.update(learner.step, self._last_return)
-            going = callback is None or not _is_false(callback(learner))
+            going = self._calls.on_step(learner) and self._going
 
     def _due(self, before: int, stop: Callable[[], bool]) -> None:
         """Log, evaluate, then checkpoint: a checkpoint vouches for every row up to its step."""
@@ -266,6 +290,7 @@ class _Run:
             row["episode_return"] = float(np.mean([e.total for e in loop.recent]))
             row["episode_length"] = float(np.mean([e.length for e in loop.recent]))
             row["episode_bonus"] = float(np.mean([e.bonus for e in loop.recent]))
+            row |= infos.means(e.told for e in loop.recent)
         loop.recent = []
         values = loop.diagnose()
         loop.require_finite()  # an optimiser that overflowed moves nothing: losses look well
@@ -291,7 +316,7 @@ class _Run:
         self.display.say(
             f"step {learner.step:,}: target policy returns "
             f"{result['mean_return']:.1f} ± {result['std_return']:.1f} "
-            f"over {self.schedule.eval_episodes} episodes"
+            f"over {self.schedule.eval_episodes} episodes{_successes(result)}"
         )
         if self.recorder is not None:
             self.recorder.add(self.recorder.evaluations, row)
@@ -301,6 +326,7 @@ class _Run:
                 best.put(self.folder, learner.best)
         wanted = self.schedule.stop_return
         self._enough = wanted is not None and result["mean_return"] >= wanted
+        self._going = self._calls.on_evaluation(learner, played)
 
     def _picture(self, before: int, states: Floats) -> None:
         """At a few stages of the run: where training has been, and where π goes."""
@@ -328,9 +354,9 @@ class _Run:
         self._saved = state
 
 
-def _is_false(answer: Any) -> bool:
-    """False, Python's or NumPy's; nothing and 0 are not an answer."""
-    return isinstance(answer, bool | np.bool_) and not answer
+def _successes(result: Mapping[str, float]) -> str:
+    rate = result.get(SUCCESS_RATE)
+    return "" if rate is None else f", {rate:.0%} of them successful"
 
 
 def _crossed(before: int, now: int, every: int) -> bool:
