@@ -37,8 +37,8 @@ COLUMNS = {
     "coverage": "Cells of the state space that were visited. A maze has its own cells; elsewhere "
     "the grid is fitted to the first states.",
     "success_rate": "Share of these episodes whose last `info` says `is_success` or `success`; "
-    "empty where the task has neither. A keyword of `--info` is a column `info_KEYWORD`, its mean at the "
-    "episodes' ends.",
+    "empty where the task has neither. A keyword of `--info` is a column "
+    "`info_KEYWORD`, its mean at the episodes' ends.",
     "critic_loss": "Loss of all critics together, of the last minibatch.",
     "actor_loss": "Loss of the target policy π.",
     "behaviour_loss": "Loss that trains the behaviour policy μ.",
