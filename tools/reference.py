@@ -92,12 +92,13 @@ ENTRIES = {
     "num_envs": "Environments side by side.",
     "versions": "Python, adac, JAX and the simulators that the run was started with.",
     "steps": "Environment steps that the run is to take.",
-    "horizon": "Steps over which β is annealed.",
+    "horizon": "Steps over which β is annealed and learning rates fall.",
     "eval_every": "Steps between evaluations; 0 is never.",
     "eval_episodes": "Episodes of an evaluation.",
     "checkpoint_every": "Steps between checkpoints; 0 is only at the end.",
     "log_every": "Steps between rows of metrics.csv.",
     "save_best": "True where the policy of the best evaluation is kept.",
+    "video_every": "Steps between videos of the target policy; 0 is none.",
     "stop_return": "The run ends when an evaluation's mean return reaches this.",
 }
 
@@ -111,6 +112,7 @@ FILES = {
     "checkpoint/*.safetensors": "Weights, optimisers, unfinished episodes; the replay buffer in "
     "segments.",
     "done.json": "A trial of a sweep is finished. Names the commit that it was run from.",
+    "videos/step-….mp4": "An episode of π, every `video_every` steps.",
     "failure.txt": "Why the last attempt at a trial of a sweep failed.",
 }
 

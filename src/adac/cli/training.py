@@ -97,6 +97,9 @@ class TrainOptions:
             help="A number of the task's info, as a column of the tables; repeatable.",
         ),
     ] = None
+    video_every: Annotated[
+        int, steps_option("Steps between videos of the target policy, in DIR/videos; 0: none.")
+    ] = 0
     tensorboard: Tensorboard = False
     wandb: Wandb = False
 

@@ -23,6 +23,7 @@ PLAN: dict[str, type | tuple[type, ...]] = {
     "steps": int, "horizon": int, "eval_every": int, "eval_episodes": int, "checkpoint_every": int,
     "log_every": int, "stop_return": (int, float), "label": str, "env_object": bool,
     "save_best": bool, "env_factory": bool, "subprocesses": bool, "info_keywords": list,
+    "video_every": int,
 }  # fmt: skip
 MOST_BYTES = 2**24  # of config.json
 BEST = Path("best") / "policy.safetensors"

@@ -13,16 +13,25 @@ from adac.errors import UserError, missing_extra
 Env = gymnasium.Env[Any, Any]
 
 
+VIDEOS = "videos"  # of a run folder: those that were taken while it was trained
+
+
 class Video:
     """Frames to an .mp4 or .gif file, at the task's own speed."""
 
-    def __init__(self, path: Path, env: Env):
+    @staticmethod
+    def require(path: Path) -> Any:
+        """imageio, where such a video can be written."""
         try:
             import imageio.v2 as imageio
         except ImportError:
             raise missing_extra("a video", "video") from None
         if path.suffix not in (".mp4", ".gif"):
             raise UserError(f"a video is written as .mp4 or .gif, not '{path.suffix}'")
+        return imageio
+
+    def __init__(self, path: Path, env: Env):
+        imageio = self.require(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         fps = float(env.metadata.get("render_fps") or 30)
         options: dict[str, Any] = {"fps": fps}

@@ -137,6 +137,7 @@ class Learner:
         log_every: int = 1_000,
         stop_return: float | None = None,
         save_best: bool = False,
+        video_every: int = 0,
         horizon: int | None = None,
         info_keywords: Sequence[str] = (),
         callback: Callbacks | None = None,
@@ -148,11 +149,12 @@ class Learner:
         With `out`, a run folder is kept there, as by `adac train` and with its defaults: an
         evaluation every 5,000 steps where one is possible, a checkpoint every 10,000 and at the
         end, also where that is Ctrl-C or an exception; `save_best` keeps the best evaluation's
-        policy in best/. `callback` is a function that is called after every step and ends the
-        training by returning False, a `Callback`, or a list of them. `info_keywords` are numbers of
-        the task's `info` that become columns of the tables. β and
-        schedules of learning rates end after `horizon` steps, which is the end of this call unless
-        told otherwise: if you call `learn` several times, name the whole.
+        policy in best/, `video_every` films the target policy into videos/. `callback` is a
+        function that is called after every step and ends the training by returning False, a
+        `Callback`, or a list of them. `info_keywords` are numbers of the task's `info` that become
+        columns of the tables. β and schedules of learning rates end after `horizon` steps, which is
+        the end of this call unless told otherwise: if you call `learn` several times, name the
+        whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
@@ -160,7 +162,14 @@ class Learner:
             eval_every = EVAL_EVERY if out is not None and self.tasks.evaluable else 0
         keywords = (info_keywords,) if isinstance(info_keywords, str) else tuple(info_keywords)
         schedule = Schedule(
-            eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best, keywords
+            eval_every,
+            eval_episodes,
+            checkpoint_every,
+            log_every,
+            stop_return,
+            save_best,
+            keywords,
+            video_every,
         )
         train(
             self,

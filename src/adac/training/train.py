@@ -27,7 +27,7 @@ from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import EVALUATING, Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
-from adac.training import best, infos
+from adac.training import best, filming, infos
 from adac.training.answers import Floats
 from adac.training.callbacks import Callbacks, Together, together
 from adac.training.compiled import metric_names
@@ -57,11 +57,12 @@ class Schedule:
     stop_return: float | None = None  # end when an evaluation's mean return reaches this
     save_best: bool = False  # keep the policy of the best evaluation
     info_keywords: tuple[str, ...] = ()  # of `info`, at an episode's end, as columns
+    video_every: int = 0
 
     def __post_init__(self) -> None:
         try:
             typed(self)
-            counts(self, 0, "eval_every", "checkpoint_every", "log_every")
+            counts(self, 0, "eval_every", "checkpoint_every", "log_every", "video_every")
             counts(self, 1, "eval_episodes")
             if self.stop_return is not None:
                 at_least(self, -math.inf, "stop_return")
@@ -162,10 +163,14 @@ def train(
     calls = together(callback)
     if schedule.eval_every:
         learner.tasks.require_evaluable()
-    if folder is None and (tensorboard or wandb or schedule.checkpoint_every or schedule.save_best):
+    kept = schedule.checkpoint_every or schedule.save_best or schedule.video_every
+    if folder is None and (tensorboard or wandb or kept):
         raise UserError(
-            "tensorboard, wandb, checkpoint_every and save_best need a run folder: pass out="
+            "tensorboard, wandb, checkpoint_every, save_best and video_every need a run folder: "
+            "pass out="
         )
+    if folder is not None and schedule.video_every:
+        filming.require_filmable(learner, folder)
     learner.loop.horizon = horizon
     learner.loop.environments.keywords = schedule.info_keywords
     with contextlib.ExitStack() as stack:
@@ -263,6 +268,8 @@ class _Run:
             self._log()
         if self._evaluation_due(before):
             self._evaluate(stop)
+        if self.folder is not None and _crossed(before, now, plan.video_every):
+            filming.film_run(self.learner, self.folder)
         if _crossed(before, now, plan.checkpoint_every):
             self._checkpoint()
 

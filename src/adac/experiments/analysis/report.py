@@ -76,15 +76,19 @@ def write_report(folder: Path, out: Path, title: str | None = None) -> list[str]
     return [*data["notes"], *data["warnings"]]
 
 
-def render(data: dict[str, Any]) -> str:
-    """The template with its style, its script and its data put in."""
+def render(data: dict[str, Any], more: str = "", allowed: str = "") -> str:
+    """The template with its style, its script and its data put in.
+
+    `more` is another script behind the page's own, and `allowed` what its policy lets it do.
+    """
     parts = importlib.resources.files("adac.experiments.analysis")
     read = {name: (parts / f"report_{name}").read_text(encoding="utf-8") for name in FILES}
-    script = "".join(read[name] for name in FILES if name.endswith(".js"))
+    script = "".join(read[name] for name in FILES if name.endswith(".js")) + more
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
         "TITLE": html.escape(str(data["title"])),
         "HASH": digest,
+        "ALLOWED": allowed,
         "STYLE": read["style.css"],
         "SCRIPT": script,
         "DATA": embed(data),
@@ -101,9 +105,9 @@ def embed(data: Any) -> str:
     return text
 
 
-def gather(results: Results, title: str) -> dict[str, Any]:
+def gather(results: Results, title: str, *, last_video: bool = False) -> dict[str, Any]:
     table = tables.build(results)
-    shown, left_out = videos.gather(results)
+    shown, left_out = videos.gather(results, last_video)
     return {
         "title": title,
         "labels": results.labels,

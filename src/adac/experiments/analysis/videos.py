@@ -13,14 +13,17 @@ MOST_BYTES = 16 * 2**20  # of one video
 MOST_IN_ALL = 64 * 2**20  # a page that a browser still opens
 
 
-def gather(results: Results) -> tuple[list[dict[str, Any]], list[str]]:
-    """Each video with its run's name, and a note where one is left out for its size."""
+def gather(results: Results, last: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
+    """Each video with its run's name, and a note where one is left out for its size.
+
+    Or the `last` one of each run.
+    """
     found: list[dict[str, Any]] = []
     notes: list[str] = []
     taken = 0
     for group in results.all_groups():
         for run in group.runs:
-            for path in _files(run):
+            for path in _files(run)[-1 if last else 0 :]:
                 try:
                     content = read_plain(path, min(MOST_BYTES, MOST_IN_ALL - taken))
                 except OSError as error:
@@ -47,4 +50,5 @@ def _files(run: Run) -> list[Path]:
     if not run.folder.is_dir():
         return []
     near = (path for folder in FOLDERS for path in sorted((run.folder / folder).glob("*")))
-    return [path for path in near if path.suffix in KINDS]
+    # One that is being filmed has a point before its name.
+    return [path for path in near if path.suffix in KINDS and not path.name.startswith(".")]

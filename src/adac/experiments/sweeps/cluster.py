@@ -1,6 +1,7 @@
 """Ray: a cluster of our own that nobody else can reach, or one that is there; and signals."""
 
 import contextlib
+import functools
 import logging
 import os
 import secrets
@@ -39,17 +40,22 @@ def cluster(jobs: int | None, address: str | None) -> Iterator[None]:
         yield
 
 
+@functools.cache
+def _token() -> str:
+    return secrets.token_hex(32)
+
+
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Whoever reaches Ray's ports runs code, so ours listen on loopback only and want a token.
 
     Ray has no other switch for loopback than the one by which it does so on Windows and macOS. The
-    token lives as long as the sweep, in the environment of its processes.
+    token lives as long as this process, because Ray reads it only once in each.
     """
     wanted = {
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_AUTH_TOKEN": _token(),
     }
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

@@ -65,7 +65,7 @@ class Trial:
     def identity(self) -> dict[str, Any]:
         """All that a result depends on; how often it is saved or looked at is not part of that."""
         schedule = dataclasses.asdict(self.schedule)
-        del schedule["checkpoint_every"], schedule["save_best"]
+        del schedule["checkpoint_every"], schedule["save_best"], schedule["video_every"]
         return {
             "task": self.task,
             "agent": comparable(self.agent),

@@ -1,0 +1,1 @@
+"""A run while it goes on, in a browser: `adac watch`."""
