@@ -16,7 +16,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb export experiments tune dev
 
-.PHONY: demo install quick test test-ppo lint bench parity docs docs-serve reference lock lock-docs clean
+.PHONY: demo install quick quick-list test test-ppo lint bench parity docs docs-serve reference lock lock-docs clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -43,9 +43,16 @@ lint: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# What needs no simulator but MuJoCo and no extra but dev: also run on Python 3.12 and 3.13.
+QUICK := tests/tools/test_rooms.py tests/tools/test_reference.py tests/test_networks.py tests/test_svgd.py \
+	tests/test_settings.py tests/test_presets.py tests/test_replay.py tests/test_returns.py tests/test_normalise.py \
+	tests/test_critics.py tests/test_doctor.py tests/test_looks.py
+
 quick: .venv/.ready lint
-	$(BIN)/python -m pytest -q -n 2 -m 'not slow' tests/test_rooms.py tests/test_networks.py tests/test_svgd.py \
-		tests/test_settings.py tests/test_presets.py tests/test_replay.py tests/test_returns.py tests/test_normalise.py
+	$(BIN)/python -m pytest -q -n 2 -m 'not slow' $(QUICK)
+
+quick-list:
+	@echo $(QUICK)
 
 test: .venv/.atlas lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
