@@ -85,6 +85,8 @@ ENTRIES = {
     "env_factory": "True where a function or class made it: give that to `load` again.",
     "subprocesses": "True where each environment has a process of its own.",
     "info_keywords": "Keywords of the task's `info` that are columns of the tables.",
+    "from": "The run whose weights this one began with.",
+    "changes": "Settings that were changed on the way, and at which step.",
     "agent": "Every setting of the agent. `kind` is the class of a part.",
     "agent_name": "The named agent, or `custom`.",
     "label": "Its line in a legend.",

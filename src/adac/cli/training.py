@@ -63,6 +63,26 @@ class TrainOptions:
         Path | None,
         typer.Option(metavar="FILE", help="An agent and its settings, as `adac tune` writes them."),
     ] = None
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Begin with this run's weights, and unless said with its "
+            "agent; replay buffer and optimisers are new.",
+        ),
+    ] = None
+    with_optimisers: Annotated[
+        bool,
+        typer.Option("--with-optimisers", help="With --from: go on with its optimisers, too."),
+    ] = False
+    reward_free: Annotated[
+        bool,
+        typer.Option(
+            "--reward-free",
+            help="Learn from the bonus alone, without the task's reward; then use --from.",
+        ),
+    ] = False
     modules: Modules = None
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
     subprocesses: Annotated[
@@ -152,7 +172,10 @@ def _past(path: Path | None) -> dict[str, Any]:
 def _with_past(options: TrainOptions, past: Mapping[str, Any], typed: set[str]) -> TrainOptions:
     """Whatever nobody typed is as it was."""
     names = {field.name for field in fields(TrainOptions)} - {"agent", "env_kwargs"} - typed
-    return replace(options, **{name: past[name] for name in names if name in past})
+    found = {name: past[name] for name in names if name in past}
+    if "start_from" in names and "from" in past:
+        found["start_from"] = Path(past["from"]["folder"])
+    return replace(options, **found)
 
 
 def _schedule(values: Mapping[str, Any]) -> Any:
@@ -172,15 +195,20 @@ def _learner(env: str | None, options: TrainOptions, past: dict[str, Any]) -> An
         raise UserError("name a task, such as `adac train Pendulum-v1`, or --config FILE")
     preset = Preset(presets.DEFAULT, {}) if options.preset is None else read_preset(options.preset)
     repeats = bool(past) and options.agent is None and options.preset is None
-    agent = settings.from_json(past["agent"]) if repeats else options.agent or preset.agent
+    agent: Any = settings.from_json(past["agent"]) if repeats else options.agent or preset.agent
+    if options.start_from is not None and not (repeats or options.agent or options.preset):
+        agent = None  # that run's
+    changes = preset.settings | parse_settings(options.set_ or [])
     learner = Learner(
         task,
         agent,
         seed=options.seed,
         num_envs=options.num_envs,
         subprocesses=options.subprocesses,
-        overrides=preset.settings | parse_settings(options.set_ or []),
+        overrides=changes | ({"reward_free": "true"} if options.reward_free else {}),
         env_kwargs=_env_kwargs(task, options, past),
+        start_from=options.start_from,
+        with_optimisers=options.with_optimisers,
     )
     if repeats:
         learner.agent_name = past["agent_name"]
@@ -205,6 +233,10 @@ def resume(
         int | None,
         steps_option("Environment steps in total.", show_default="what the run was to take"),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE ...", help="Change settings from here on."),
+    ] = None,
     tensorboard: Tensorboard = False,
     wandb: Wandb = False,
 ) -> None:
@@ -220,7 +252,7 @@ def resume(
     total = int(planned)
     import_modules(modules)
     with Stop() as stop, locked(folder, patience=0.0):
-        learner = Learner.load(folder)
+        learner = Learner.load(folder, overrides=parse_settings(set_ or []))
         schedule = _schedule(config)
         if steps is not None and steps < learner.step:
             raise UserError(f"{folder} is at step {learner.step:,} already, past --steps {steps:,}")

@@ -54,6 +54,9 @@ class Agent:
         4, "On goal tasks, goals of hindsight for each real one (HER, 'future'); 0 is none."
     )
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
+    reward_free: bool = setting(
+        False, "No critic sees the task's reward: the bonus alone drives the behaviour."
+    )
 
     def __post_init__(self) -> None:
         for name, kind in PARTS.items():
@@ -68,6 +71,8 @@ class Agent:
         if self.explorer.weighs and not (self.intrinsic and self.intrinsic.promises):
             name = type(self.explorer).__name__
             raise ValueError(f"{name} needs a model's bonus: set intrinsic to information-gain")
+        if self.reward_free and self.intrinsic is None:
+            raise ValueError("reward_free needs a bonus to learn from: set intrinsic to rnd")
 
     @property
     def streams(self) -> int:
@@ -246,7 +251,8 @@ def _improve_critics(
 ) -> tuple[Net, Metrics]:
     """Every critic of every stream towards its own reward."""
     bonus = None if agent.intrinsic is None else batch.bonus
-    rewards = agent.explorer.streams(batch.reward, bonus, state.explorer)
+    reward = jnp.zeros_like(batch.reward) if agent.reward_free else batch.reward
+    rewards = agent.explorer.streams(reward, bonus, state.explorer)
     discount, key_of = agent.base.discount * batch.continues, partial(jax.random.fold_in, key)
     nexts = _next_actions(agent, state, batch.next_obs, len(rewards), key)
     steps = [

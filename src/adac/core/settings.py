@@ -230,7 +230,8 @@ def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
 
     A part is changed as a whole by its name: `explorer=gaussian-noise`, `intrinsic=vime`.
     """
-    for name, value in settings.items():
+    parts_first = sorted(settings.items(), key=lambda setting: setting[0] not in PARTS)
+    for name, value in parts_first:
         agent = _override_one(agent, name, value)
     return agent
 
@@ -343,6 +344,7 @@ LATER: dict[str, Any] = {
     "n_steps": 1, "learn_after": None, "explorer.latent_colour": None, "explorer.latent_repeat": 0,
     "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
     "hindsight": 4,  # no goal task could be learned on
+    "reward_free": False,
     "networks.activation": "relu", "base.lr_schedule": "constant", "base.lr_end": 0.0,
     "base.lr_updates": 0, "base.max_grad_norm": None, "base.weight_decay": 0.0,
 }  # fmt: skip

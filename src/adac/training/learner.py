@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from adac import envs
 from adac.core import agent as core
-from adac.core import presets, settings
+from adac.core import settings
 from adac.core.agent import Agent, AgentState
 from adac.core.validation import whole
 from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
 from adac.runs.export.facts import Facts
 from adac.runs.folder import essence, read_config, require_essence, versions
-from adac.training import best
+from adac.training import best, data, transfer
 from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
 from adac.training.behaviour import sample
@@ -25,7 +25,7 @@ from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
 from adac.training.callbacks import Callbacks
 from adac.training.evaluation import Evaluation, Policy, evaluate
 from adac.training.folders import Folders, task_settings
-from adac.training.inputs import actions, batch, numbers, observations
+from adac.training.inputs import observations
 from adac.training.loop import PREDICT, Loop
 from adac.training.policy import TargetPolicy
 from adac.training.replay import Replay
@@ -40,13 +40,14 @@ class Learner:
 
     `env` is a Gymnasium id, an environment, a function or class that makes one, or a list of them;
     `subprocesses` gives each of the `num_envs` a process of its own. `agent` is a name (`adac list
-    agents`) or an Agent built by hand; `overrides` change its settings by name.
+    agents`) or an Agent built by hand; `overrides` change its settings by name. `start_from` is
+    the folder of a run whose weights, and unless told otherwise whose agent, this one begins with.
     """
 
     def __init__(
         self,
         env: EnvSource,
-        agent: str | Agent = presets.DEFAULT,
+        agent: str | Agent | None = None,
         *,
         seed: int = 0,
         num_envs: int = 1,
@@ -54,19 +55,23 @@ class Learner:
         overrides: Mapping[str, Any] | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         eval_env: EnvSource | None = None,
+        start_from: str | Path | None = None,
+        with_optimisers: bool = False,
     ):
         cache.enable()
         seed = whole("seed", seed)
         if not 0 <= seed < 2**31:
             raise UserError(f"seed must be between 0 and {2**31 - 1}, not {seed}")
         self.tasks = Tasks(env, env_kwargs, eval_env, num_envs, subprocesses=subprocesses)
-        self.agent_name = agent if isinstance(agent, str) else "custom"
+        origin = None if start_from is None else transfer.read_origin(start_from)
+        self.agent_name, chosen = transfer.choose(agent, origin)
         self.label = self.agent_name  # its line in a legend
-        chosen = presets.make(agent) if isinstance(agent, str) else agent
-        if not isinstance(chosen, Agent):
-            raise UserError(f"agent must be a name (`adac list agents`) or an Agent, not {agent!r}")
         changed = settings.override(chosen, overrides or {})
         self.loop = Loop(changed, self.tasks.training(seed), seed)
+        self.history: dict[str, Any] = {}  # what config.json says of where the run comes from
+        if origin is not None:
+            transfer.start(self.loop, origin, optimisers=with_optimisers)
+            self.history = {"from": origin.facts()}
         self.wall_seconds = 0.0
         self.evaluated = -1  # the step of the last evaluation
         self.best: TargetPolicy | None = None  # of the best evaluation, where it is kept
@@ -198,18 +203,8 @@ class Learner:
         Observations and actions are the task's own. Consecutive rows belong to one episode until
         `terminated` or `truncated` is true.
         """
-        task = self.loop.environments
-        rows = batch("obs", obs, task.observation_space)
-        following = batch("next_obs", next_obs, task.observation_space)
-        count = len(rows)
-        self.loop.add(
-            rows,
-            actions(action, count, task.scaling),
-            numbers("reward", reward, (count,)),
-            numbers("next_obs", following, rows.shape),
-            numbers("terminated", terminated, (count,)).astype(bool),
-            None if truncated is None else numbers("truncated", truncated, (count,)).astype(bool),
-        )
+        columns = obs, action, reward, next_obs, terminated, truncated
+        data.add(self.loop, data.Columns(*columns))
 
     def predict(
         self,
@@ -316,6 +311,7 @@ class Learner:
             "agent": settings.to_json(self.agent),
             "seed": self.seed,
             "num_envs": self.loop.environments.num_envs,
+            **self.history,
             "versions": versions(),
         }
 
@@ -345,18 +341,23 @@ class Learner:
         agent: Agent | None = None,
         eval_env: EnvSource | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
         with_replay: bool = True,
     ) -> "Learner":
         """The run as it was saved; the rest only where the folder can not be believed or name it.
 
         Of `agent` the classes are taken, the settings are the run's. `env_kwargs` that name files
         must be given again. Without its replay buffer, a run that learns on first fills a new one.
+        `overrides` change settings from here on, if what is stored stays as it is; config.json will
+        say so.
         """
         folder = Path(folder)
         config = read_config(folder)
+        then = settings.from_json(config["agent"], like=agent)
         learner = cls(
             config["env"] if env is None else env,
-            settings.from_json(config["agent"], like=agent),
+            then,
+            overrides=overrides,
             seed=config["seed"],
             num_envs=config["num_envs"],
             subprocesses=config.get("subprocesses", False),
@@ -365,6 +366,8 @@ class Learner:
         )
         learner.agent_name = config["agent_name"]
         learner.label = config.get("label", learner.agent_name)
+        if overrides:
+            transfer.require_same_state(then, overrides, learner.loop)
         buffer = learner.replay if with_replay else None
         contents = learner.folders.store(folder).load(buffer, learner.loop.state_bytes())
         require_essence(folder, config, contents.facts.get("config"))
@@ -379,6 +382,10 @@ class Learner:
             raise UserError(
                 f"the checkpoint of step {contents.step} in {folder} is not one of adac's: {error}"
             ) from error
+        learner.history = {name: config[name] for name in ("from", "changes") if name in config}
+        if overrides:
+            note = {"step": learner.step, "settings": dict(overrides)}
+            learner.history["changes"] = [*config.get("changes", []), note]
         return learner
 
     def _restore(self, contents: Contents, with_replay: bool) -> None:

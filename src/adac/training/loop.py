@@ -120,7 +120,8 @@ class Loop:
         if self._hindsight is not None:
             self._hindsight.added(len(obs), np.flatnonzero(ended))
         if self.explorer.observes:
-            columns: Any = (obs, action, step.reward, step.next_obs, ended)
+            reward = step.reward * (not self.agent.reward_free)
+            columns: Any = (obs, action, reward, step.next_obs, ended)
             brought = Transition(*columns)
             self.memory = self.running.remember(self.memory, brought, explorer=self.explorer)
         self._ended = list(zip(np.flatnonzero(ended), step.finished, strict=True))

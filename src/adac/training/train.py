@@ -220,6 +220,10 @@ class _Run:
             best.put(self.folder, self.learner.best)
         if self.schedule.checkpoint_every and self.store and self.store.last_step() is None:
             self._checkpoint()
+        elif self.store and any(
+            n["step"] == self.learner.step for n in self.learner.history.get("changes", [])
+        ):
+            self._checkpoint()  # with the settings that config.json will have
 
     def write_config(self) -> None:
         if self.folder is not None:
