@@ -14,7 +14,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb export experiments tune dev
+EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb export experiments tune hub dev
 
 .PHONY: demo install quick quick-list test test-ppo lint bench parity docs docs-serve reference lock lock-docs clean
 

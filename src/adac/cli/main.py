@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adac.cli import doctor, listing, policies, training, tuning, watching
+from adac.cli import doctor, hub, listing, policies, training, tuning, watching
 from adac.cli import experiments as commands
 from adac.cli import reports as report_commands
 from adac.cli.help import App
@@ -32,6 +32,7 @@ policies.register(app)
 doctor.register(app)
 tuning.register(app)
 watching.register(app)
+hub.register(app)
 commands.register(app, reproduce)
 report_commands.register_report(app, reproduce)
 listing.register(app)

@@ -1,0 +1,88 @@
+"""`adac push`: a run with its policy, curve, video and card, in one commit."""
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from adac.errors import AdacError
+from adac.experiments.analysis import figures
+from adac.experiments.hub.card import card
+from adac.experiments.hub.files import (
+    CURVE,
+    FILM,
+    POLICY,
+    README,
+    TABLES,
+    connect,
+    explain,
+    require_name,
+    weights,
+)
+from adac.experiments.sweeps.provenance import scratch_folder
+from adac.runs.csv_table import read_table
+from adac.runs.folder import BEST, read_config
+from adac.runs.video import VIDEOS
+from adac.training.filming import film
+from adac.training.learner import Learner
+
+
+def push(folder: Path, repository: str, *, private: bool = False) -> str:
+    """Upload the run; returns its address. The replay buffer is not part of it."""
+    require_name(repository)
+    api = connect()
+    scratch = scratch_folder("adac-push")
+    try:
+        files = gather(folder, repository, scratch)
+        return _upload(api, repository, files, f"adac run {folder.resolve().name}", private)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
+    """Every file of the repository by its name there; what is made for it lies in `scratch`."""
+    config = read_config(folder)
+    learner = Learner.load(folder, with_replay=False)
+    try:
+        learner.target_policy().save(scratch / POLICY)
+        made = [POLICY]
+        with contextlib.suppress(AdacError):  # no evaluations, or no matplotlib
+            figures.plot([folder], scratch / CURVE)
+            made.append(CURVE)
+        if _film(learner, folder, scratch / FILM):
+            made.append(FILM)
+        step = learner.step
+    finally:
+        learner.close()
+    evaluations = read_table(folder / "evaluations.csv")
+    (scratch / README).write_text(card(repository, config, step, evaluations, made))
+    kept = [folder / name for name in ("config.json", *TABLES, BEST)]
+    own = [path for path in kept if path.is_file()] + weights(folder)
+    names = {path.relative_to(folder).as_posix(): path for path in own}
+    return names | {name: scratch / name for name in (*made, README)}
+
+
+def _film(learner: Learner, folder: Path, path: Path) -> bool:
+    """The run's last video, or a new one; none where the task does not render."""
+    films = sorted((folder / VIDEOS).glob("step-*.mp4"))
+    if films and not films[-1].is_symlink():
+        shutil.copyfile(films[-1], path)
+        return True
+    try:
+        film(learner, path)
+    except Exception:  # whatever a renderer does: the run is worth sharing without
+        return False
+    return True
+
+
+def _upload(api: Any, repository: str, files: dict[str, Path], message: str, private: bool) -> str:
+    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+
+    operations = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
+    try:
+        api.create_repo(repository, private=private, exist_ok=True)
+        api.create_commit(repository, operations, commit_message=message)
+    except (HfHubHTTPError, LocalTokenNotFoundError, OSError) as error:
+        raise explain(error, f"{repository} could not be pushed (`hf auth login`?)") from error
+    return f"{api.endpoint}/{repository}"
