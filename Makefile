@@ -69,7 +69,7 @@ test: .venv/.atlas lint
 
 test-ppo: .venv-bench/.ppo
 	.venv-bench/bin/python -c 'import stable_baselines3' # or its tests would be skipped
-	.venv-bench/bin/python -m pytest tests/experiments/test_ppo.py
+	.venv-bench/bin/python -m pytest tests/experiments/test_ppo.py tests/sb3
 
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)

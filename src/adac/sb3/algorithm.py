@@ -190,15 +190,10 @@ class Algorithm(OffPolicyAlgorithm):
         self.logger.record("train/learning_rate", rate)
 
     def _draw(self, batch_size: int) -> NDArray[np.float32]:
-        """A minibatch of the buffer; the bonus is that of today's model (docs/howto)."""
-        running, spec = self.policy.running, self.policy.running.program.rows
+        """A minibatch of the buffer, as VecNormalize shows it today."""
+        program = self.policy.running.program
         sample = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
-        action_dim = running.program.action_dim
-        rows = buffers.rows_of(sample, self.policy.edge, spec, self.gamma, action_dim)
-        if self.agent.intrinsic is not None and not self.agent.intrinsic.fresh_bonus:
-            parts = spec.unpack(rows, ("obs", "action", "next_obs"))
-            rows[:, spec.columns["bonus"]] = np.asarray(running.bonus(**parts))[:, None]
-        return rows
+        return buffers.rows_of(sample, self.policy.edge, program, self.gamma)
 
     def dump_logs(self) -> None:
         """What the latest update reported is waited for only here."""

@@ -29,7 +29,8 @@ MIRRORED = (
 NOISE = (GaussianNoise, OrnsteinUhlenbeck, ColouredNoise, RepeatedNoise)  # on the action of π
 FOREVER = 10**9  # steps: gSDE's matrix stays until it is told to change
 # What needs nothing here: a network's parts that adac's networks do not have.
-WITHOUT_EFFECT = ("share_features_extractor", "normalize_images", "clip_mean", "use_expln")
+WITHOUT_EFFECT = ("share_features_extractor", "features_extractor_kwargs", "clip_mean")
+ELSEWHERE = ("normalize_images", "use_sde", "use_expln", "log_std_init")  # read where they matter
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def with_arguments(
     agent = _with_exploration(agent, exploration, policy_kwargs)
     if "learning_rate" in changed and isinstance(agent.base, SAC):
         agent = override(agent, {"temperature_lr": changed["learning_rate"]})
+    if agent.intrinsic is not None:  # the buffers there have no column for it
+        agent = override(agent, {"fresh_bonus": True})
     return _with_temperature(agent, temperature.get("ent_coef", "auto"))
 
 
@@ -103,16 +106,13 @@ def _with_temperature(agent: Agent, ent_coef: Any) -> Agent:
 
 
 def _with_networks(agent: Agent, policy_kwargs: Mapping[str, Any]) -> Agent:
-    rest = {k: v for k, v in policy_kwargs.items() if k not in WITHOUT_EFFECT}
-    _require_adam(rest.pop("optimizer_class", None), rest.pop("optimizer_kwargs", None))
-    _require_plain(rest.pop("features_extractor_class", None), rest.pop("activation_fn", None))
-    rest.pop("features_extractor_kwargs", None)
-    for name in ("use_sde", "log_std_init"):  # see `_with_exploration`
-        rest.pop(name, None)
+    rest = {k: v for k, v in policy_kwargs.items() if k not in (*WITHOUT_EFFECT, *ELSEWHERE)}
     net_arch = rest.pop("net_arch", None)
-    if net_arch is not None:
-        agent = override(agent, _layers(net_arch, agent))
-    return override(agent, rest)
+    layers = {} if net_arch is None else _layers(net_arch, agent)
+    layers |= _optimiser(rest.pop("optimizer_class", None), rest.pop("optimizer_kwargs", None))
+    layers |= _activation(rest.pop("activation_fn", None))
+    _require_no_extractor(rest.pop("features_extractor_class", None))
+    return override(agent, layers | rest)
 
 
 def _layers(net_arch: Any, agent: Agent) -> dict[str, Any]:
@@ -129,25 +129,29 @@ def _layers(net_arch: Any, agent: Agent) -> dict[str, Any]:
     return found
 
 
-def _require_adam(kind: Any, kwargs: Any) -> None:
-    """Adam it is; AdamW without weight decay is the same."""
-    extra = dict(kwargs or {})
+def _optimiser(kind: Any, kwargs: Any) -> dict[str, Any]:
+    """Adam, or AdamW with its weight decay."""
+    known, extra = (None, torch.optim.Adam, torch.optim.AdamW), dict(kwargs or {})
     decay = extra.pop("weight_decay", 0.01 if kind is torch.optim.AdamW else 0.0)
-    if kind not in (None, torch.optim.Adam, torch.optim.AdamW) or decay or extra:
+    if kind not in known or extra or (decay and kind is not torch.optim.AdamW):
         raise UserError(
-            "adac's optimiser is Adam without weight decay: leave out optimizer_class and "
-            "optimizer_kwargs (Adam's β₁ is the setting adam_b1)"
+            "adac's optimisers are Adam and AdamW with weight_decay: leave out optimizer_class and "
+            "other optimizer_kwargs (Adam's β₁ is the setting adam_b1)"
         )
+    return {} if kind is None else {"weight_decay": decay}
 
 
-def _require_plain(extractor: Any, activation: Any) -> None:
+def _activation(kind: Any) -> dict[str, Any]:
+    """torch.nn.Tanh by its name; the setting says which there are."""
+    return {} if kind is None else {"activation": getattr(kind, "__name__", str(kind)).lower()}
+
+
+def _require_no_extractor(extractor: Any) -> None:
     if extractor not in (None, FlattenExtractor, CombinedExtractor):
         raise UserError(
             f"{extractor.__name__} is a PyTorch network, and adac learns with JAX: build the "
             "features in a wrapper of the environment, or a kind of adac.core.networks.Networks"
         )
-    if activation not in (None, torch.nn.ReLU):
-        raise UserError("adac's networks have rectified units: leave out activation_fn")
 
 
 def _with_exploration(agent: Agent, wanted: Exploration, policy_kwargs: Mapping[str, Any]) -> Agent:

@@ -10,23 +10,24 @@ from adac.sb3 import files
 from adac.sb3.files import Arrays
 from adac.sb3.observations import Edge
 from adac.sb3.plain import NotPlainError, decode, encode
-from adac.training.replay import Rows, RowSpec
+from adac.training.compiled import Program
+from adac.training.replay import Rows
 
 INFOS = "infos"  # a HER buffer's, one dictionary a transition
 # Numbers that change while a buffer is filled; sizes are the constructor's.
 COUNTERS = ("pos", "full")
 
 
-def rows_of(sample: Any, edge: Edge, spec: RowSpec, discount: float, action_dim: int) -> Rows:
+def rows_of(sample: Any, edge: Edge, program: Program, discount: float) -> Rows:
     """A minibatch as an update reads it. An n-step return's last discount is in `continues`."""
     count = len(sample.rewards)
     continues = 1.0 - sample.dones.cpu().numpy()
     if getattr(sample, "discounts", None) is not None:
         continues = continues * sample.discounts.cpu().numpy() / discount
-    return spec.pack(
+    return program.rows.pack(
         {
             "obs": edge.of_buffer(sample.observations),
-            "action": sample.actions.cpu().numpy().reshape(count, action_dim),
+            "action": sample.actions.cpu().numpy().reshape(count, program.action_dim),
             "reward": sample.rewards.cpu().numpy(),
             "bonus": np.zeros(count, np.float32),
             "continues": continues,

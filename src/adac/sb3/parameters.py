@@ -47,7 +47,7 @@ def with_tensors(
     if strict and (missing or unknown):
         raise RuntimeError(f"the parameters of '{group}' lack {missing} and have {unknown} besides")
     for name in new.keys() & own.keys():
-        value = np.asarray(torch.as_tensor(new[name]).detach().cpu())
+        value = torch.as_tensor(new[name]).detach().cpu().numpy()
         like = arrays[own[name]]
         if value.shape != like.shape:
             raise RuntimeError(f"{name} is of the shape {value.shape}, not {like.shape}")

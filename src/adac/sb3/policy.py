@@ -134,7 +134,7 @@ class AgentPolicy(BasePolicy):
         self.running.state = with_tensors(self.running.state, group, new, strict=strict)
 
     def parameters_to_vector(self) -> NDArray[np.float32]:
-        return np.concatenate([np.ravel(tensor) for tensor in self.state_dict().values()])
+        return np.concatenate([np.ravel(t.numpy()) for t in self.state_dict().values()])
 
     def load_from_vector(self, vector: NDArray[Any]) -> None:
         own = self.state_dict()
@@ -170,6 +170,6 @@ class Critics:
         policy = self._policy
         state = policy.running.state
         rows = normalise(state.statistics, jnp.asarray(policy.edge.of_buffer(obs)))
-        action = jnp.asarray(np.asarray(torch.as_tensor(actions).detach().cpu(), np.float32))
+        action = jnp.asarray(torch.as_tensor(actions).detach().cpu().numpy())
         found = [policy.agent.critic.at(net, rows)(action) for net in state.critic.params[0]]
         return tuple(torch.as_tensor(np.array(q).reshape(-1, 1)) for q in found)
