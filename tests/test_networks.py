@@ -124,9 +124,17 @@ def test_weights_start_within_one_over_root_fan_in() -> None:
         np.testing.assert_allclose(jnp.std(array), bound / 3**0.5, rtol=0.2)
 
 
-@pytest.mark.parametrize(
-    "sizes", [{"latent": 4, "latent_hidden": ()}, {"critic_hidden": ()}, {"actor_hidden": ()}]
-)
-def test_networks_without_layers_are_refused(sizes: dict[str, tuple[int, ...]]) -> None:
+def test_a_latent_without_a_layer_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one layer"):
-        Networks(**sizes)  # type: ignore[arg-type]
+        Networks(latent=4, latent_hidden=())
+
+
+def test_without_hidden_layers_networks_are_linear() -> None:
+    """f(x) + f(z) = f(x + z) + f(0), of the action before its squash and of Q."""
+    sizes = Networks(actor_hidden=(), critic_hidden=())
+    actor, critic = sizes.actor(3, 2, jax.random.key(0)), sizes.critic(3, 2, 1, jax.random.key(3))
+    x, z = jax.random.normal(jax.random.key(1), (2, 5, 3))
+    np.testing.assert_allclose(actor(x) + actor(z), actor(x + z) + actor(0 * x), atol=1e-5)
+    a, b = jax.random.normal(jax.random.key(2), (2, 5, 2))
+    both = critic(x + z, a + b) + critic(0 * x, 0 * a)
+    np.testing.assert_allclose(critic(x, a) + critic(z, b), both, atol=1e-5)

@@ -48,8 +48,6 @@ class Networks:
             raise ValueError("actor_hidden, critic_hidden and latent_hidden must be positive sizes")
         if self.latent and not self.latent_hidden:
             raise ValueError("latent_hidden must name at least one layer where ξ comes in")
-        if not self.critic_hidden or not self.actor_hidden:
-            raise ValueError("actor_hidden and critic_hidden must name at least one layer")
 
     def actor(self, obs_dim: int, outputs: int, key: Array) -> "Actor":
         return Actor(self, obs_dim, outputs, key)
@@ -129,7 +127,7 @@ class Actor(eqx.Module):
         trunk_key, joint_key, head_key = jax.random.split(key, 3)
         self.trunk = stack((obs_dim, *sizes.actor_hidden), trunk_key)
         self.latent, self.outputs, self.activation = sizes.latent, outputs, sizes.activation
-        width = sizes.actor_hidden[-1]
+        width = (obs_dim, *sizes.actor_hidden)[-1]  # without a layer π is linear before its squash
         if sizes.latent:
             self.joint = Joint(width, sizes.latent, sizes.latent_hidden[0], joint_key)
             self.head = stack((*sizes.latent_hidden, outputs), head_key)
@@ -164,16 +162,19 @@ class QNetwork(eqx.Module):
 
     def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, outputs: int, key: Array):
         joint_key, body_key = jax.random.split(key)
-        self.joint = Joint(obs_dim, action_dim, sizes.critic_hidden[0], joint_key)
-        self.body = stack((*sizes.critic_hidden, outputs), body_key)
+        widths = (*sizes.critic_hidden, outputs)
+        self.joint = Joint(obs_dim, action_dim, widths[0], joint_key)
+        self.body = stack(widths, body_key)  # () of a linear Q
         self.activation = sizes.activation
 
     def embed(self, obs: Array) -> Array:
         return self.joint.embed(obs)
 
     def decode(self, embedding: Array, action: Array) -> Array:
-        first = ACTIVATIONS[self.activation](self.joint.join(embedding, action))
-        return perceptron(self.body, first, self.activation)
+        first = self.joint.join(embedding, action)
+        if not self.body:
+            return first
+        return perceptron(self.body, ACTIVATIONS[self.activation](first), self.activation)
 
     def __call__(self, obs: Array, action: Array) -> Array:
         return self.decode(self.embed(obs), action)

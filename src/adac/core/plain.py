@@ -86,7 +86,7 @@ def plain(agent: Agent, policy: Policy, low: NDArray[Any], high: NDArray[Any]) -
     actor = policy.actor
     if not isinstance(actor, Actor):
         raise NotPlainPolicyError(f"its network is a {type(actor).__name__}, not an Actor")
-    mean, deviation, clip = _normalisation(policy.statistics, actor.trunk[0].weight.shape[0])
+    mean, deviation, clip = _normalisation(policy.statistics, _obs_dim(actor))
     noise = np.random.default_rng(0).standard_normal((16, len(mean)), np.float32)
     obs = mean + deviation * noise
     last, wanted = _ask(agent, policy, obs)
@@ -94,6 +94,11 @@ def plain(agent: Agent, policy: Policy, low: NDArray[Any], high: NDArray[Any]) -
     found = PlainPolicy(mean, deviation, clip, layers, *_inside(low, high), actor.activation)
     _require_same(found, obs, wanted)
     return found
+
+
+def _obs_dim(actor: Actor) -> int:
+    joint = () if actor.joint is None else (actor.joint.first,)
+    return int((*actor.trunk, *joint, *actor.head)[0].weight.shape[0])
 
 
 def _normalisation(statistics: Any, obs_dim: int) -> tuple[Floats, Floats, float]:

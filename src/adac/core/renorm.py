@@ -70,6 +70,8 @@ class RenormQNetwork(eqx.Module):
     activation: Activation = eqx.field(static=True)
 
     def __init__(self, sizes: Networks, obs_dim: int, action_dim: int, outputs: int, key: Array):
+        if not sizes.critic_hidden:
+            raise ValueError("batch_renorm needs critic_hidden of at least one layer")
         joint_key, body_key = jax.random.split(key)
         self.obs, self.action = BatchRenorm(obs_dim), BatchRenorm(action_dim)
         self.joint = Joint(obs_dim, action_dim, sizes.critic_hidden[0], joint_key)
