@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, Tuple
 
 from adac.errors import RunError, UserError
 from adac.training import evaluation
@@ -156,6 +156,8 @@ def spaced(obs: Any, action: Any) -> Walk:
         (gymnasium.make_vec("Pendulum-v1", num_envs=2), "num_envs"),
         (spaced(Box(0, 255, (84, 84, 3), np.uint8), Box(-1, 1, (1,))), "no convolutional"),
         (spaced(Box(-1, 1, (0,)), Box(-1, 1, (1,))), "nothing to see"),
+        (spaced(Dict({"a": Box(-1, 1, (2,)), "b": Dict({})}), Box(-1, 1, (1,))), "nothing to see"),
+        (spaced(Tuple(()), Box(-1, 1, (1,))), "nothing to see"),
         (spaced(Box(-1, 1, (2,)), Box(-1, 1, (0,))), "nothing to do"),
     ],
 )

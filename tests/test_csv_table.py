@@ -92,6 +92,12 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
         read_table(tmp_path / "metrics.csv")
 
 
+def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").mkdir()
+    with pytest.raises(RunError, match=r"metrics\.csv can not be read: Is a directory"):
+        Table(tmp_path / "metrics.csv", COLUMNS, 0)
+
+
 def test_a_cell_without_a_number_is_none() -> None:
     assert number_in({"q": "1.5"}, "q") == 1.5
     assert number_in({"q": "1.5x"}, "q") is None

@@ -13,7 +13,8 @@ import pytest
 
 from adac.errors import RunError, UserError
 from adac.experiments.sweeps import publish
-from adac.experiments.sweeps.live_table import Row, seconds_left, summary
+from adac.experiments.sweeps.live_table import Lines, Row, seconds_left, summary
+from adac.experiments.sweeps.sweep import Judge, Options, _Sweep
 from adac.experiments.sweeps.trials import (
     Trial,
     checkpoint_step,
@@ -21,7 +22,7 @@ from adac.experiments.sweeps.trials import (
     is_done,
     make_trial,
 )
-from adac.experiments.sweeps.workers import Packer, Parcel, unpack
+from adac.experiments.sweeps.workers import Home, Packer, Parcel, unpack
 from adac.runs.csv_table import read_table
 from adac.runs.files import locked
 from adac.training.train import Schedule
@@ -233,3 +234,19 @@ def test_time_left_is_by_kind_of_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds_left([fast, slow, *waiting], 4) == 100.0  # the longest
     assert seconds_left([fast, slow, *waiting], 1) == 10 + 90 + 20 + 100
     assert summary([fast, slow, *waiting], 1) == "0/4 done, 2 running, 2 waiting, 3:40 left"
+
+
+def test_without_ray_s_own_processes_no_trial_is_called_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Node:
+        def dead_processes(self) -> list[tuple[str, object]]:
+            return [("raylet", object())]
+
+    worker = pytest.importorskip("ray")._private.worker
+    monkeypatch.setattr(worker, "_global_node", Node())
+    row = Row(small(300))
+    sweep = _Sweep([row], Home(tmp_path, "token"), Options(tmp_path), Lines(), Judge())
+    with pytest.raises(RunError, match="raylet ended unexpectedly: run the sweep again"):
+        sweep.go()
+    assert (row.status, row.attempts) == ("waiting", 0)

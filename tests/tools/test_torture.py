@@ -1,16 +1,30 @@
 """The short form of `make torture`: some of each attack, and the page that counts them."""
 
 import random
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from torture import crashes, damage, kills, words
-from torture.matrix import Case, cases
-from torture.page import write_page
-from torture.tally import Tally
+from adac.core import bases, critics, explorers, intrinsic
+from torture import attacks, crashes, damage, faults, kills, matrix, page, words
+from torture.tally import State, Tally
 
-CASES = {case.name: case for case in cases()}
+# A process that dies leaves its files open.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+NAME = "ddpg-ou-none-scalar-1"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A finished run, and what became of it when it was killed."""
+    folder = tmp_path_factory.mktemp("torture")
+    (folder / "kills.json").write_text("")
+    tally = kills.run_case(NAME, folder, "a", 6)
+    state = State(folder / "kills.json", {"kills": tally})
+    state.save()
+    return folder
 
 
 def assert_kept(tally: Tally, least: int) -> None:
@@ -18,57 +32,133 @@ def assert_kept(tally: Tally, least: int) -> None:
     assert tally.tried >= least, str(tally)
 
 
-def test_the_matrix_has_every_kind_of_part() -> None:
-    parts = [set(kind) for kind in zip(*(name.split("-") for name in CASES), strict=True)]
-    assert [len(kind) for kind in parts] == [3, 6, 3, 3, 2]
+# -- what is attacked ------------------------------------------------------------------------------
 
 
-def test_death_at_each_call_of_a_save_leaves_the_old_or_the_new_state(tmp_path: Path) -> None:
-    tally = Tally("crashes")
-    crashes.run_case(CASES["td3-analogous-rnd-scalar-3"], tmp_path, tally)
+def test_every_kind_of_part_is_attacked() -> None:
+    def kinds(module: object, kind: type) -> set[type]:
+        found = {value for value in vars(module).values() if isinstance(value, type)}
+        return {one for one in found if issubclass(one, kind) and not one.__abstractmethods__}  # type: ignore[attr-defined]
+
+    assert {type(one) for one in matrix.BASES.values()} == kinds(bases, bases.Base)
+    assert {type(one) for one in matrix.EXPLORERS.values()} == kinds(explorers, explorers.Explorer)
+    assert {type(one) for one in matrix.INTRINSIC.values() if one} == kinds(
+        intrinsic, intrinsic.Intrinsic
+    )
+    assert {type(one) for one in matrix.CRITICS.values()} >= kinds(critics, critics.Critic)
+
+
+def test_the_design_has_every_pair_in_few_agents() -> None:
+    wanted = set().union(*(matrix.pairs(case.kinds) for case in matrix.cases()))
+    found = set().union(*(matrix.pairs(case.kinds) for case in matrix.design()))
+    assert found == wanted
+    assert len(matrix.design()) < len(matrix.cases()) / 20
+    first = [set(kind) for kind in zip(*(c.kinds for c in matrix.design()[:16]), strict=True)]
+    assert [len(kind) for kind in first] == [len(factor) for factor in matrix.FACTORS]
+
+
+# -- runs that end ---------------------------------------------------------------------------------
+
+
+def test_a_killed_run_ends_as_an_untouched_one(place: Path) -> None:
+    tally = State.open(place / "kills.json").tally("kills")
+    assert_kept(tally, 6)
+    assert tally.results["runs finished, equal to the byte"] >= 1
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "best/policy.safetensors", "checkpoint"])
+def test_a_run_that_ended_otherwise_would_be_counted(
+    place: Path, tmp_path: Path, name: str
+) -> None:
+    other = Path(shutil.copytree(place / "whole", tmp_path / "other"))
+    if name == "checkpoint":
+        sorted((other / name).glob("step-*.json"))[-1].unlink()
+    else:
+        data = bytearray((other / name).read_bytes())
+        data[-20] ^= 1
+        (other / name).write_bytes(data)
+    assert kills.differences(place / "whole", place / "whole") == []
+    assert kills.differences(place / "whole", other) == [name]
+
+
+def test_after_a_death_nothing_is_written(tmp_path: Path) -> None:
+    from adac.runs.files import write_whole
+
+    with faults.dying_at(2), pytest.raises(faults.DeathError):
+        write_whole(tmp_path / "file", b"abcdef")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abc"]
+    with faults.dying_at(0) as counter:
+        write_whole(tmp_path / "file", b"abcdef")
+    assert counter.calls == 4  # open, write, fsync, replace
+    assert (tmp_path / "file").read_bytes() == b"abcdef"
+
+
+def test_death_at_each_call_of_a_save_leaves_the_old_or_the_new_state(place: Path) -> None:
+    tally = crashes.run_case(NAME, place)
     assert_kept(tally, 10)
     assert min(tally.outcomes["old state"], tally.outcomes["new state"]) > 2
+    assert tally.outcomes["neither"] == 0
 
 
-@pytest.fixture(name="case")
-def tiny_case() -> Case:
-    return CASES["ddpg-ou-none-scalar-1"]
+# -- files that are damaged ------------------------------------------------------------------------
 
 
-def test_damage_is_detected_or_harmless(case: Case, tmp_path: Path) -> None:
-    tally = Tally("damage")
-    damage.run_case(case, tmp_path, tally, random.Random(0), 60)
+def test_damage_is_detected_or_harmless(place: Path) -> None:
+    tally = damage.run_case(NAME, place, "b", 60)
     assert_kept(tally, 60)
+    assert tally.outcomes["refused in a sentence"] > 5
+    assert tally.outcomes["said, and the good part used"] > 5
 
 
-def test_a_wrong_load_would_be_counted(case: Case, tmp_path: Path) -> None:
-    tally = Tally("damage")
-    damage.judge(tmp_path, "nothing there", [], {}, tally)
-    assert tally.outcomes == {"refused in a sentence": 1}
-    damage.run_case(case, tmp_path, tally, random.Random(0), 0)
-    damage.judge(tmp_path / "good", "another run", [], {}, tally)
-    assert tally.failures == ["another run: loaded as something else"]
+def test_what_is_not_detected_would_be_counted(place: Path, tmp_path: Path) -> None:
+    older = damage.without_newest(place / "whole", tmp_path / "older")
+    judge = damage.Judge(place / "whole", older)
+    copy = Path(shutil.copytree(place / "whole", tmp_path / "copy"))
+    damage.digit(copy, random.Random(0), copy)
+    assert judge.outcome(copy) == "said, and the good part used"
+    judge.states = []
+    tally = Tally()
+    damage.tried("another run", judge.outcome, older, tally)
+    assert tally.failures == ["another run: AssertionError: loaded as something else"]
+    damage.tried("nothing there", judge.outcome, tmp_path, tally)
+    assert tally.outcomes == {"broken": 1, "refused in a sentence": 1}
 
 
-def test_nonsense_is_one_sentence(tmp_path: Path) -> None:
-    tally = Tally("words")
-    words.run(tmp_path, tally, random.Random(1), 150)
-    assert_kept(tally, 150)
+def test_nonsense_is_one_sentence() -> None:
+    assert_kept(words.run("1", 100), 100)
 
 
-@pytest.mark.slow
-def test_a_killed_run_ends_as_an_untouched_one(case: Case, tmp_path: Path) -> None:
-    tally = Tally("kills")
-    kills.run_case(case, tmp_path, tally, random.Random(0), 2)
-    assert_kept(tally, 2)
-    assert tally.outcomes["runs finished, equal to the byte"] >= 1
+# -- counting --------------------------------------------------------------------------------------
+
+
+def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one(state: State) -> None:
+        state.tally("words").note("refused", 400)
+
+    monkeypatch.setitem(attacks.ATTACKS, "words", one)
+    monkeypatch.setattr(attacks, "TARGETS", {"words": 1_000})
+    state = tmp_path / "state.json"
+    attacks.go(State.open(state), 0.0, tmp_path / "page.md", ["words"])
+    assert not state.exists()
+    for expected in (1_200, 1_200):  # the second has nothing to do
+        attacks.go(State.open(state), 1.0, tmp_path / "page.md", ["words"])
+        assert State.open(state).tally("words").tried == expected
 
 
 def test_the_page_counts(tmp_path: Path) -> None:
-    tally = Tally("damage")
-    tally.note("harmless", 3)
-    tally.fail("a flip\nwent unseen")
-    write_page(tmp_path / "page.md", {"damage": tally}, {"damage": 1}, 324, 5.0)
+    state = State(tmp_path / "state.json", cases={case.name: 1 for case in matrix.design()[:2]})
+    state.tally("damage").note("harmless", 3)
+    state.tally("damage").fail("a flip\nwent unseen")
+    page.write(tmp_path / "page.md", state, {"damage": 4, "words": 5})
     text = (tmp_path / "page.md").read_text()
-    assert "| Damaged files | 4 | 1 of 324 | 1 |" in text
-    assert "- a flip went unseen" in text
+    assert "| Damaged and forged files | 3 | 4 | 1 |" in text
+    assert "- `a flip went unseen`" in text
+    assert "Targets not reached: damaged and forged files (3 of 4); generated commands" in text
+    assert "2 agents, with 2 of 3 bases, 2 of 16 explorers" in text
+    state.tally("damage").mend()
+    state.save()
+    page.write(tmp_path / "page.md", State.open(state.path), {"damage": 3})
+    text = (tmp_path / "page.md").read_text()
+    assert "| Damaged and forged files | 3 | 3 | 0 |" in text
+    assert "mended since:\n\n- `a flip went unseen`" in text
+    assert "Every target is reached." in text

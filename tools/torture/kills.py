@@ -1,70 +1,44 @@
-"""Processes ended at random moments: every finished run must equal the uninterrupted one."""
+"""Runs ended at random moments: every finished one must equal the uninterrupted one.
 
-import csv
+Most are ended inside of a process that goes on (see `faults`), which costs a tenth of a new one.
+"""
+
+import contextlib
+import io
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from torture.matrix import Case, begin
+from adac.cli.main import main
+from adac.runs.csv_table import read_table
+from adac.runs.folder import BEST
+from torture import faults, matrix
 from torture.tally import Tally
 
-STEPS = 1_500
-CLOCKS = {"steps_per_second", "wall_seconds"}
-ENDS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGINT twice", "SIGSTOP, then SIGKILL")
-SLIM = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    "OMP_NUM_THREADS": "1",
-    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-}
-
-
-def resume(folder: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "adac", "resume", str(folder)],
-        env=os.environ | SLIM,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def holds(folder: Path, process: "subprocess.Popen[str]") -> bool:
-    try:
-        return (folder / ".lock").read_text().strip() == str(process.pid)
-    except OSError:
-        return False
-
-
-def end(process: "subprocess.Popen[str]", how: str, draw: random.Random) -> None:
-    if how.startswith("SIGSTOP"):
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(draw.uniform(0.0, 0.3))
-        process.send_signal(signal.SIGKILL)
-    elif how == "SIGINT twice":
-        process.send_signal(signal.SIGINT)
-        time.sleep(draw.uniform(0.0, 0.05))
-        process.send_signal(signal.SIGINT)
-    else:
-        process.send_signal(getattr(signal, how))
+STEPS = 160
+CALLS = 70  # about as many as a resumed run makes before it ends
+CLOCKS = ("steps_per_second", "wall_seconds")
+FAULT = "death at a system call"
+ENDS = ("death at a moment", FAULT, "SIGTERM", "SIGINT", "SIGINT twice")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="") as file:
-        return [{k: v for k, v in row.items() if k not in CLOCKS} for row in csv.DictReader(file)]
+    found = read_table(path)
+    for row in found:
+        for name in CLOCKS:
+            row.pop(name, None)
+    return found
 
 
 def facts(folder: Path) -> dict[str, Any]:
     newest = sorted((folder / "checkpoint").glob("step-*.json"))[-1]
     body: dict[str, Any] = json.loads(newest.read_text())["body"]
-    del body["facts"]["wall_seconds"]
+    for clock in ("wall_seconds", "tables"):  # the tables' checksums are over clocks, too
+        del body["facts"][clock]
     return body
 
 
@@ -72,71 +46,102 @@ def differences(whole: Path, other: Path) -> list[str]:
     """The manifest carries the checksums of weights, optimisers, random states and replay."""
     found = [] if facts(whole) == facts(other) else ["checkpoint"]
     tables = ("metrics.csv", "evaluations.csv")
-    return found + [name for name in tables if rows(whole / name) != rows(other / name)]
+    found += [name for name in tables if rows(whole / name) != rows(other / name)]
+    files = (BEST, Path("config.json"))
+    return found + [
+        str(name) for name in files if (whole / name).read_bytes() != (other / name).read_bytes()
+    ]
+
+
+def compare(name: str, whole: Path, other: Path, code: int | None, tally: Tally) -> None:
+    differing = differences(whole, other) if code == 0 else [f"its exit code {code}"]
+    if differing:
+        tally.fail(f"{name}: the run differs in {', '.join(differing)}")
+    else:
+        tally.result("runs finished, equal to the byte")
+
+
+def resume(folder: Path) -> tuple[int | None, str]:
+    """`adac resume` in this process: its exit code, None if it died, and what it said."""
+    said = io.StringIO()
+    code: int | None = None
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main(["resume", str(folder)])
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 0
+        except faults.DeathError:
+            code = None
+        except KeyboardInterrupt:  # as it leaves a program
+            code = 130
+    return code, said.getvalue()
 
 
 class Victim:
-    """A run that is killed again and again; begun anew if it ends before that."""
+    """A run that is ended again and again; begun anew if it finishes before that."""
 
-    def __init__(self, case: Case, folder: Path, tally: Tally, draw: random.Random):
-        self.case, self.folder, self.tally, self.draw = case, folder, tally, draw
+    def __init__(self, name: str, folder: Path, tally: Tally, draw: random.Random):
+        self.name, self.tally, self.draw = name, tally, draw
         self.start, self.whole, self.run = (folder / n for n in ("start", "whole", "victim"))
-        begin(case, self.start, STEPS)
+        matrix.start(name, self.start, STEPS)
         for copy in (self.whole, self.run):
             shutil.copytree(self.start, copy)
-        process = self._resume(self.whole)
-        started = time.monotonic()
-        process.communicate()
-        self.length = time.monotonic() - started
-        self.sound = process.returncode == 0
+        began = time.monotonic()
+        code, said = resume(self.whole)
+        self.length = time.monotonic() - began
+        if code != 0:
+            raise RuntimeError(f"the uninterrupted run ended with {code}: {said}")
 
-    def _resume(self, folder: Path) -> "subprocess.Popen[str]":
-        process = resume(folder)
-        while not holds(folder, process) and process.poll() is None:
-            time.sleep(0.01)
-        return process
+    def _ended(self, how: str) -> tuple[int | None, str]:
+        if how == FAULT:
+            with faults.dying_at(self.draw.randrange(1, CALLS)):
+                return resume(self.run)
+        moment, again = self.draw.uniform(0.0, self.length), [how == "SIGINT twice"]
+        with faults.dying_at(0) as counter:
+
+            def act() -> float:
+                if not how.startswith("SIG"):
+                    counter.now()
+                number = signal.SIGTERM if how == "SIGTERM" else signal.SIGINT
+                if signal.getsignal(number) is signal.SIG_DFL:  # which ends a process
+                    counter.now()
+                next_ = self.draw.uniform(1e-4, 0.05) if again[0] else 0.0
+                again[0] = False
+                signal.setitimer(signal.ITIMER_REAL, next_)
+                signal.raise_signal(number)
+                return next_
+
+            with faults.at_a_moment(moment, act):
+                return resume(self.run)
 
     def kill(self) -> bool:
         """Whether it was alive to be killed."""
-        process = self._resume(self.run)
-        try:
-            process.wait(self.draw.uniform(0.0, self.length))
-        except subprocess.TimeoutExpired:
-            how = self.draw.choice(ENDS)
-            end(process, how, self.draw)
-            _, said = process.communicate(timeout=120)
+        how = self.draw.choice(ENDS)
+        began = time.monotonic()
+        code, said = self._ended(how)
+        if "Traceback" in said or "--debug" in said or code in (1, 2):
+            self.tally.fail(f"{self.name}: {how}: {code}: {said}")
+        if code != 0:
             self.tally.note(how)
-            if "Traceback" in said or "--debug" in said:
-                self.tally.fail(f"{self.case.name}: {how}: {said}")
             return True
-        process.communicate()
-        self.length /= 2  # compiled by now, so faster than the first
-        self.compare(process.returncode)
+        self.length = time.monotonic() - began  # it finished first
+        compare(self.name, self.whole, self.run, code, self.tally)
         shutil.rmtree(self.run)
         shutil.copytree(self.start, self.run)
         return False
 
     def finish(self) -> None:
-        process = self._resume(self.run)
-        process.communicate()
-        self.compare(process.returncode)
-
-    def compare(self, code: int | None) -> None:
-        differing = differences(self.whole, self.run) if code == 0 else [f"its exit code {code}"]
-        if differing:
-            self.tally.fail(f"{self.case.name}: the run differs in {', '.join(differing)}")
-        else:
-            self.tally.note("runs finished, equal to the byte")
+        compare(self.name, self.whole, self.run, resume(self.run)[0], self.tally)
 
 
-def run_case(case: Case, folder: Path, tally: Tally, draw: random.Random, kills: int) -> None:
-    victim = Victim(case, folder, tally, draw)
-    if not victim.sound:
-        tally.fail(f"{case.name}: the uninterrupted run did not end well")
-        return
+def run_case(name: str, folder: Path, seed: str, kills: int) -> Tally:
+    """Leaves the uninterrupted run in folder/whole, and one just begun in folder/start."""
+    tally = Tally()
+    victim = Victim(name, folder, tally, random.Random(seed))
     sent = 0
     for _ in range(3 * kills):
         sent += victim.kill()
         if sent == kills:
             break
     victim.finish()
+    return tally

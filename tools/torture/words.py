@@ -3,15 +3,18 @@
 import contextlib
 import io
 import random
+import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+import typer
 from gymnasium import spaces
 
-from adac.cli.main import main
+from adac.cli.main import app, main
 from adac.core import presets, settings
 from adac.errors import AdacError
 from adac.experiments.sweeps import suites
@@ -27,31 +30,26 @@ OBJECTS: tuple[Any, ...] = (
     *VALUES, None, True, -1, 0, 2.5, float("nan"), 10**400, [], [1], {}, {"a": []}, (), object(),
     np.ones(2), np.float32(1), 1j, b"x", int, lambda: 0,
 )  # fmt: skip
-COMMANDS = (
-    "train",
-    "resume",
-    "eval",
-    "plot",
-    "list",
-    "sweep",
-    "report",
-    "figure",
-    "reproduce",
-    "x",
-)
-OPTIONS = (
-    "--agent", "--steps", "--seed", "--out", "--set", "--num-envs", "--eval-every", "--seeds",
-    "--jobs", "--episodes", "--video", "--metric", "--import", "--help", "--debug", "--dry-run",
-    "-o",
-)  # fmt: skip
+
+
+def commands() -> dict[str, list[str]]:
+    """Every command, with its options."""
+    group: Any = typer.main.get_command(app)
+    return {
+        name: [word for option in one.params for word in option.opts if word.startswith("-")]
+        for name, one in group.commands.items()
+    }
 
 
 def command(draw: random.Random, folder: Path) -> None:
     """Of a task that does not exist, so that nothing is trained."""
-    words = [draw.choice(COMMANDS), draw.choice(("NoSuchTask-v0", str(folder), *VALUES))]
+    known = commands()
+    name = draw.choice([*known, "x", ""])
+    words = [name, draw.choice(("NoSuchTask-v0", str(folder), *VALUES))]
+    options = ["--help", "--debug", "--x", *known.get(name, [])]
     for _ in range(draw.randrange(4)):
-        words += [draw.choice(OPTIONS), draw.choice(VALUES)]
-    said = io.StringIO()
+        words += [draw.choice(options), draw.choice(VALUES)]
+    said, code = io.StringIO(), None
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         try:
             main(words)
@@ -62,6 +60,9 @@ def command(draw: random.Random, folder: Path) -> None:
         raise AssertionError(f"{words}: {code}: {text}")
     if "--debug shows where" in text:
         raise AssertionError(f"{words}: a raw error: {text}")
+    ours = [line for line in text.splitlines() if line.startswith("adac: ")]
+    if "--debug" not in words and len([line for line in ours if "warning" not in line]) > 1:
+        raise AssertionError(f"{words}: more than a sentence: {text}")
 
 
 def setting(draw: random.Random, folder: Path) -> None:
@@ -134,15 +135,25 @@ def space(draw: random.Random, folder: Path) -> None:
 KINDS = {f.__name__: f for f in (command, setting, description, sweep, space)}
 
 
-def run(folder: Path, tally: Tally, draw: random.Random, times: int) -> None:
-    for _ in range(times):
-        name = draw.choice(list(KINDS))
-        try:
-            with contextlib.chdir(folder):  # some commands write a page or a picture
-                KINDS[name](draw, folder)
-            tally.note(f"{name}: accepted or said")
-        except AdacError as error:
-            sentence = "\n" not in str(error)
-            tally.note(f"{name}: refused") if sentence else tally.fail(f"{name}: {error}")
-        except Exception as error:
-            tally.fail(f"{name}: {type(error).__name__}: {error}")
+def run(seed: str, times: int) -> Tally:
+    tally, draw = Tally(), random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="adac-torture-") as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(times):
+            _one(draw.choice(list(KINDS)), Path(place), draw, tally)
+    return tally
+
+
+def _one(name: str, folder: Path, draw: random.Random, tally: Tally) -> None:
+    outcome = "broken"
+    try:
+        with contextlib.chdir(folder):  # some commands write a page or a picture
+            KINDS[name](draw, folder)
+        outcome = "accepted" if name != "command" else "answered"
+    except AdacError as error:
+        outcome = "refused in a sentence"
+        if "\n" in str(error):
+            tally.fail(f"{name}: more than a sentence: {error}")
+    except Exception as error:
+        tally.fail(f"{name}: {type(error).__name__}: {error}")
+    tally.note(f"{name}: {outcome}")

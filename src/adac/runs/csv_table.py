@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from adac.errors import RunError
-from adac.runs.files import NotPlainError, no_follow, read_plain, write_whole
+from adac.runs.files import no_follow, read_plain, write_whole
 
 EVALUATION_COLUMNS = (
     "step", "mean_return", "std_return", "episodes", "wall_seconds",
@@ -136,7 +136,7 @@ def _parse(path: Path, expected: Sequence[str]) -> _Parsed:
         text = read_plain(path, MOST_BYTES).decode(errors="replace")
     except FileNotFoundError:
         return _Parsed([], [], 0)
-    except NotPlainError as error:
+    except OSError as error:
         raise RunError(f"{path} can not be read: {error.strerror}") from None
     first, *lines = text.split("\n")
     columns = _columns(_cells(first), expected)

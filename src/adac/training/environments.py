@@ -78,7 +78,11 @@ def check_spaces(env: Env, name: str) -> Scaling:
             "wrap it in gymnasium.wrappers.TransformAction"
         )
     tasks.require_flattenable(obs, name)
-    if 0 in (*action.shape, *(gymnasium.spaces.flatten_space(obs).shape or ())):
+    try:
+        seen = gymnasium.spaces.flatten_space(obs).shape or ()
+    except ValueError:  # a Dict or a Tuple with nothing in it
+        seen = (0,)
+    if 0 in (*action.shape, *seen):
         raise UserError(f"{name} has nothing to see or nothing to do: {obs}, {action}")
     return Scaling(action.low, action.high, half)
 

@@ -97,6 +97,15 @@ def _connect(ray: Any, address: str) -> None:
         ) from None
 
 
+def lost_process() -> str | None:
+    """Which of Ray's own processes that we started has died: nothing can go on without it."""
+    from ray._private import worker
+
+    node = getattr(worker, "_global_node", None)  # Ray has no public way to ask
+    dead = node.dead_processes() if node is not None else []
+    return str(dead[0][0]) if dead else None
+
+
 class Signals:
     """SIGTERM ends a sweep as Ctrl-C does, and is told from it: KeyboardInterrupt(number).
 

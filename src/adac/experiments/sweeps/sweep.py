@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adac.errors import UserError
+from adac.errors import RunError, UserError
 from adac.experiments.sweeps import publish
-from adac.experiments.sweeps.cluster import Signals, cluster
+from adac.experiments.sweeps.cluster import Signals, cluster, lost_process
 from adac.experiments.sweeps.live_table import Board, Row, board, number
 from adac.experiments.sweeps.trials import (
     Trial,
@@ -169,7 +169,16 @@ class _Sweep:
             self._start(self.waiting.pop(0))
         return bool(self.running)
 
+    def _require_ray(self) -> None:
+        """Without Ray's own processes every trial would seem to fail, twice."""
+        if (process := lost_process()) is not None:
+            raise RunError(
+                f"Ray's process {process} ended unexpectedly: run the sweep again; what is "
+                "finished is kept, and the rest goes on from its checkpoints"
+            )
+
     def _slots(self) -> int:
+        self._require_ray()
         return max(int(self.ray.cluster_resources().get("CPU", 1)), 1)
 
     def _folder(self, row: Row) -> Path:

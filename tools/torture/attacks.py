@@ -1,0 +1,109 @@
+"""`python -m torture`: attack adac's promises until the targets are met, and count.
+
+It can be stopped at any time and goes on from where it was: `--state` keeps the counts.
+"""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from torture import crashes, damage, kills, matrix, page, signals, sweeps, words
+from torture.processes import ask
+from torture.tally import State, Tally
+
+ROOT = Path(__file__).parents[2]
+TARGETS = {"kills": 1_000, "damage": 10_000, "words": 10_000, "sweeps": 100}
+PER_CASE = {"kills": 16, "damage": 160}
+SIGNALS = 4  # real ones, on every third case
+WORDS, SWEEPS = 500, 8
+
+
+def scratch() -> str | None:
+    """In memory where that is possible: a busy disk makes everything wait, and shows no more."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def case(name: str, folder: Path, seed: str) -> dict[str, Tally]:
+    """All that is done to one agent in one process, so that it is compiled once."""
+    return {
+        "kills": kills.run_case(name, folder, seed, PER_CASE["kills"]),
+        "crashes": crashes.run_case(name, folder),
+        "damage": damage.run_case(name, folder, seed, PER_CASE["damage"]),
+    }
+
+
+def attack_case(state: State) -> None:
+    name = matrix.least_done(state.cases).name
+    number = sum(state.cases.values())
+    seed = f"{name} {state.cases.get(name, 0)}"
+    place = Path(tempfile.mkdtemp(prefix="adac-torture-", dir=scratch()))
+    try:
+        found = ask(case, name, place, seed, seconds=3_600.0)
+        if number % 3 == 0:
+            found["kills"].add(signals.run_case(name, place, seed, SIGNALS))
+        for kind, tally in found.items():
+            state.tally(kind).add(tally)
+    except Exception as error:
+        state.tally("kills").fail(f"{name}: {type(error).__name__}: {error}")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    state.cases[name] = state.cases.get(name, 0) + 1
+
+
+def attack_words(state: State) -> None:
+    tally = state.tally("words")
+    tally.add(ask(words.run, f"words {tally.tried}", WORDS))
+
+
+def attack_sweeps(state: State) -> None:
+    tally = state.tally("sweeps")
+    far = tally.tried // SWEEPS % 2 == 1
+    place = Path(tempfile.mkdtemp(prefix="adac-torture-"))
+    try:
+        tally.add(sweeps.run(place, f"sweeps {tally.tried}", SWEEPS, far=far))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+ATTACKS: dict[str, Callable[[State], None]] = {
+    "kills": attack_case, "damage": attack_case, "words": attack_words, "sweeps": attack_sweeps,
+}  # fmt: skip
+
+
+def furthest_behind(state: State, only: list[str]) -> str | None:
+    """The attack with the smallest part of its target; None when all are met."""
+    parts = {name: state.tally(name).tried / TARGETS[name] for name in only}
+    name = min(parts, key=lambda name: parts[name])
+    return name if parts[name] < 1.0 else None
+
+
+def go(state: State, minutes: float, path: Path, only: list[str]) -> None:
+    end = time.monotonic() + 60.0 * minutes
+    while (name := furthest_behind(state, only)) is not None and time.monotonic() < end:
+        began = time.monotonic()
+        ATTACKS[name](state)
+        state.seconds += time.monotonic() - began
+        state.save()
+        page.write(path, state, TARGETS)
+        print(page.line(state), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="at most")
+    parser.add_argument("--state", type=Path, default=ROOT / "build" / "torture.json")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "reliability.md")
+    parser.add_argument("--only", nargs="+", choices=list(TARGETS), default=list(TARGETS))
+    parser.add_argument("--mended", action="store_true", help="what was found so far is mended")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is begun is cleared away
+    state = State.open(options.state)
+    for tally in state.tallies.values() if options.mended else ():
+        tally.mend()
+    go(state, options.minutes, options.page, options.only)
+    raise SystemExit(min(sum(len(tally.failures) for tally in state.tallies.values()), 1))
