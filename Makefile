@@ -46,7 +46,7 @@ lint: .venv/.ready
 # What needs no simulator but MuJoCo and no extra but dev: also run on Python 3.12 and 3.13.
 QUICK := tests/tools/test_rooms.py tests/tools/test_reference.py tests/test_networks.py tests/test_svgd.py \
 	tests/test_settings.py tests/test_presets.py tests/test_replay.py tests/test_returns.py tests/test_normalise.py \
-	tests/test_critics.py tests/test_doctor.py tests/test_looks.py
+	tests/test_doctor.py tests/test_looks.py
 
 quick: .venv/.ready lint
 	$(BIN)/python -m pytest -q -n 2 -m 'not slow' $(QUICK)
