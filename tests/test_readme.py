@@ -24,7 +24,7 @@ PAGES = {  # and what is there in the end
     "docs/tutorial/own-explorer.md": ["runs/sometimes/checkpoint"],
     "docs/tutorial/comparison.md": ["figures/compare.png", "report.html"],
     "docs/howto/callbacks.md": ["runs/patient/evaluations.csv"],
-    "docs/howto/data.md": ["runs/tuned/checkpoint"],
+    "docs/howto/data.md": ["runs/tuned/checkpoint", "runs/offline/checkpoint"],
     "docs/howto/environments.md": ["runs/rescaled/evaluations.csv", "runs/apart/checkpoint"],
     "docs/howto/resume.md": ["runs/long/checkpoint", "runs/python/checkpoint"],
     "docs/howto/stable-baselines3.md": [],

@@ -87,6 +87,8 @@ ENTRIES = {
     "info_keywords": "Keywords of the task's `info` that are columns of the tables.",
     "from": "The run whose weights this one began with.",
     "changes": "Settings that were changed on the way, and at which step.",
+    "data": "Where transitions came from that the run did not collect.",
+    "offline": "Updates from them alone, before the first step.",
     "agent": "Every setting of the agent. `kind` is the class of a part.",
     "agent_name": "The named agent, or `custom`.",
     "label": "Its line in a legend.",

@@ -76,6 +76,14 @@ class TrainOptions:
         bool,
         typer.Option("--with-optimisers", help="With --from: go on with its optimisers, too."),
     ] = False
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Fill the buffer from a run folder, an .npz file or minari:NAME; repeatable.",
+        ),
+    ] = None
+    offline: Annotated[int, steps_option("Updates from --data alone, before the first step.")] = 0
     reward_free: Annotated[
         bool,
         typer.Option(
@@ -145,7 +153,7 @@ def train(
     past = _past(options.config)
     typed = given_options(context, TrainOptions)
     options = _with_past(options, past, typed)
-    if options.steps < 1:
+    if options.steps < (0 if options.offline else 1):
         raise UserError(f"steps must be at least 1, not {options.steps}")
     schedule = _schedule(vars(options))
     if options.out is not None:
@@ -210,6 +218,8 @@ def _learner(env: str | None, options: TrainOptions, past: dict[str, Any]) -> An
         start_from=options.start_from,
         with_optimisers=options.with_optimisers,
     )
+    for source in options.data or []:
+        learner.add_dataset(source)
     if repeats:
         learner.agent_name = past["agent_name"]
         learner.label = past.get("label", learner.agent_name)

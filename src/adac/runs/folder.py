@@ -24,7 +24,7 @@ PLAN: dict[str, type | tuple[type, ...]] = {
     "log_every": int, "stop_return": (int, float), "label": str, "env_object": bool,
     "save_best": bool, "env_factory": bool, "subprocesses": bool, "info_keywords": list,
     "video_every": int,
-    "from": dict, "changes": list,
+    "from": dict, "changes": list, "data": list, "offline": int,
 }  # fmt: skip
 MOST_BYTES = 2**24  # of config.json
 BEST = Path("best") / "policy.safetensors"
@@ -168,6 +168,7 @@ def distinct_labels(configs: Sequence[Config]) -> list[str]:
 def _settings(config: Config) -> dict[str, Any]:
     """All that a run's result depends on but task and seed, flat."""
     own = {name: config.get(name) for name in ("num_envs", "steps")}
+    own |= {name: config[name] for name in ("data", "offline") if config.get(name)}
     own |= {f"from.{k}": v for k, v in config.get("from", {}).items() if k != "folder"}
     return flatten(comparable(config["agent"])) | flatten(config["env_kwargs"], "env_kwargs.") | own
 

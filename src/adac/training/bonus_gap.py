@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from adac.envs import flattened
 from adac.training.environments import check_spaces
+from adac.training.evaluation import Policy, evaluate
 from adac.training.loop import GAP, Loop
 
 Floats = NDArray[np.float32]
@@ -95,6 +96,26 @@ def behaviour(loop: Loop, traces: Sequence[Trace], salt: int) -> Callable[[Float
         return action, memory
 
     return follow(act, loop.init_memory(explorer, len(traces)), traces)
+
+
+def play_gap(
+    loop: Loop,
+    target: Policy,
+    lanes: Sequence[gymnasium.Env[Any, Any]],
+    episodes: int,
+    *,
+    salt: int,
+    stop: Callable[[], bool] | None,
+) -> dict[str, float]:
+    """`episode_gap` of episodes that both policies play now, from the same starts."""
+    traces, name = [Trace(env) for env in lanes], loop.environments.name
+
+    def run(policy: Policy) -> list[Transitions]:
+        evaluate(policy, traces, episodes, loop.seed, salt=salt, name=name, stop=stop)
+        return [episode for trace in traces for episode in trace.take()]
+
+    mu = run(behaviour(loop, traces, salt))
+    return episode_gap(loop.running.bonus, mu, run(target), loop.agent.base.discount)
 
 
 def episode_gap(

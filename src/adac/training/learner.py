@@ -21,9 +21,9 @@ from adac.training import best, data, transfer
 from adac.training import compilation_cache as cache
 from adac.training.answers import Env, Floats
 from adac.training.behaviour import sample
-from adac.training.bonus_gap import Trace, Transitions, behaviour, episode_gap
+from adac.training.bonus_gap import play_gap
 from adac.training.callbacks import Callbacks
-from adac.training.evaluation import Evaluation, Policy, evaluate
+from adac.training.evaluation import Evaluation, evaluate
 from adac.training.folders import Folders, task_settings
 from adac.training.inputs import observations
 from adac.training.loop import PREDICT, Loop
@@ -32,6 +32,7 @@ from adac.training.replay import Replay
 from adac.training.source import EnvSource, Tasks
 from adac.training.train import Schedule, train
 
+HISTORY = ("from", "changes", "data")  # of config.json: where a run comes from
 EVAL_EVERY, CHECKPOINT_EVERY = 5_000, 10_000  # steps, where there is a folder
 
 
@@ -144,6 +145,7 @@ class Learner:
         save_best: bool = False,
         video_every: int = 0,
         horizon: int | None = None,
+        offline: int = 0,
         info_keywords: Sequence[str] = (),
         callback: Callbacks | None = None,
         tensorboard: bool = False,
@@ -157,25 +159,21 @@ class Learner:
         policy in best/, `video_every` films the target policy into videos/. `callback` is a
         function that is called after every step and ends the training by returning False, a
         `Callback`, or a list of them. `info_keywords` are numbers of the task's `info` that become
-        columns of the tables. β and schedules of learning rates end after `horizon` steps, which is
-        the end of this call unless told otherwise: if you call `learn` several times, name the
-        whole.
+        columns of the tables. `offline` updates are made first, from the data that `add` and
+        `add_dataset` have brought. β and schedules of learning rates end after `horizon` steps,
+        which is the end of this call unless told otherwise: if you call `learn` several times, name
+        the whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
         if eval_every is None:
             eval_every = EVAL_EVERY if out is not None and self.tasks.evaluable else 0
         keywords = (info_keywords,) if isinstance(info_keywords, str) else tuple(info_keywords)
+        offline = self.loop.offline + whole("offline", offline)
         schedule = Schedule(
-            eval_every,
-            eval_episodes,
-            checkpoint_every,
-            log_every,
-            stop_return,
-            save_best,
-            keywords,
-            video_every,
-        )
+            eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best,
+            keywords, offline, video_every,
+        )  # fmt: skip
         train(
             self,
             self.step + whole("steps", steps),
@@ -205,6 +203,13 @@ class Learner:
         """
         columns = obs, action, reward, next_obs, terminated, truncated
         data.add(self.loop, data.Columns(*columns))
+
+    def add_dataset(self, source: Any) -> "Learner":
+        """Put the transitions of a Minari dataset (or `minari:NAME`), of another run's folder or of
+        an .npz file into the replay buffer; config.json will name them."""
+        name = data.add_from(self.loop, source)
+        self.history["data"] = [*self.history.get("data", []), name]
+        return self
 
     def predict(
         self,
@@ -283,19 +288,8 @@ class Learner:
         self, episodes: int = 3, *, salt: int = 0, stop: Callable[[], bool] | None = None
     ) -> dict[str, float]:
         """Discounted bonus of μ's episodes minus π's, on the same starts (docs/intrinsic.md)."""
-        traces = [Trace(env) for env in self.tasks.evaluation(episodes)]
-
-        def run(policy: Policy) -> list[Transitions]:
-            name = self.env_id
-            evaluate(policy, traces, episodes, self.seed, salt=salt, name=name, stop=stop)
-            return [episode for trace in traces for episode in trace.take()]
-
-        return episode_gap(
-            self.loop.running.bonus,
-            run(behaviour(self.loop, traces, salt)),
-            run(self.policy),
-            self.agent.base.discount,
-        )
+        lanes = self.tasks.evaluation(episodes)
+        return play_gap(self.loop, self.policy, lanes, episodes, salt=salt, stop=stop)
 
     def config(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""
@@ -382,7 +376,7 @@ class Learner:
             raise UserError(
                 f"the checkpoint of step {contents.step} in {folder} is not one of adac's: {error}"
             ) from error
-        learner.history = {name: config[name] for name in ("from", "changes") if name in config}
+        learner.history = {name: config[name] for name in HISTORY if name in config}
         if overrides:
             note = {"step": learner.step, "settings": dict(overrides)}
             learner.history["changes"] = [*config.get("changes", []), note]

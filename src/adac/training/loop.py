@@ -29,6 +29,7 @@ from adac.training.replay import Places, Replay, Returns, Rows
 # Domains of the run's random keys: each use has its own.
 INIT, ACT, WARMUP, UPDATE, DIAGNOSE, PREDICT, SAMPLE, GAP = range(8)
 
+BLOCK = 4_096  # rows from elsewhere that are looked at together
 Snapshot = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays, and plain facts
 
 
@@ -65,7 +66,8 @@ class Loop:
         )
         self._returns = Returns(agent.n_steps, agent.base.discount)
         self.updates = 0
-        self._left_out = 0  # updates that were due while a forgotten buffer was filled anew
+        self.offline = 0  # updates that no step made due
+        self._left_out = 0  # updates that were due and not made, or made and not due
         self.horizon = 1_000_000  # steps over which β is annealed; set by `train`
         self.recent: list[Episode] = []  # finished since the last log
         self._collected = np.zeros(environments.num_envs)  # bonus of the unfinished episodes
@@ -140,19 +142,33 @@ class Loop:
         truncated: NDArray[np.bool_] | None,
     ) -> None:
         """Transitions from elsewhere, in order; actions in [-1, 1]."""
-        self.settle()
-        self._cut(np.ones(self.environments.num_envs, bool))
         ended = terminated if truncated is None else terminated | truncated
         ended = np.append(ended[:-1], True)
-        self._replay.add(
-            obs=obs,
-            action=action,
-            reward=reward,
-            bonus=self._bonus_of(obs, action, next_obs),
-            continues=1.0 - terminated,
-            next_obs=next_obs,
-            ahead=1.0 - ended,
-        )
+        columns = {
+            "obs": obs,
+            "action": action,
+            "reward": reward,
+            "bonus": np.zeros(len(obs), np.float32),
+            "continues": 1.0 - terminated,
+            "next_obs": next_obs,
+            "ahead": 1.0 - ended,
+        }
+        self.add_rows(self._replay.spec.pack(columns))
+
+    def add_rows(self, rows: Rows) -> None:
+        """Rows of a buffer like this one, the oldest first; the latest that there is room for."""
+        self.settle()
+        self._cut(np.ones(self.environments.num_envs, bool))
+        rows = rows[-self._replay.capacity :]
+        columns = self._replay.spec.unpack(rows, list(self._replay.spec.fields))
+        there = np.arange(len(rows)) + columns["ahead"] < len(rows)
+        for begin in range(0, len(rows), BLOCK):
+            some = {name: column[begin : begin + BLOCK] for name, column in columns.items()}
+            if self.agent.normalise_obs:
+                self.running.observe(some["obs"])
+            bonus = self._bonus_of(some["obs"], some["action"], some["next_obs"])
+            ahead = np.where(there[begin : begin + BLOCK], some["ahead"], 0)
+            self._replay.add(**(some | {"bonus": bonus, "ahead": ahead}))
         if self._hindsight is not None:
             self._hindsight.rebuild()
 
@@ -208,16 +224,26 @@ class Loop:
         learned_from = max(self.step - self.agent.learn_after, 0) / self.environments.action_repeat
         due = int(learned_from * self.agent.updates_per_step) - self.updates - self._left_out
         for _ in range(due if len(self._replay) else 0):
-            self.updates += 1
-            places = self._replay.draw(self.agent.batch_size)
-            self.running.update(
-                self._take(places),
-                self.keys[UPDATE],
-                np.int32(self.updates),
-                np.float32(self.step / self.horizon),
-                improve=self.updates % self.agent.base.policy_delay == 0,
-                late=self._late_bonus(places),
-            )
+            self._update()
+
+    def update_offline(self) -> None:
+        """One from the buffer as it is, beside those that steps of the environments make due."""
+        self.settle()
+        self.offline += 1
+        self._left_out -= 1
+        self._update()
+
+    def _update(self) -> None:
+        self.updates += 1
+        places = self._replay.draw(self.agent.batch_size)
+        self.running.update(
+            self._take(places),
+            self.keys[UPDATE],
+            np.int32(self.updates),
+            np.float32(self.step / self.horizon),
+            improve=self.updates % self.agent.base.policy_delay == 0,
+            late=self._late_bonus(places),
+        )
 
     def _take(self, places: Places) -> Rows:
         if self._hindsight is not None:
@@ -283,6 +309,7 @@ class Loop:
             "acted_at": self.acted_at,
             "updates": self.updates,
             "left_out": self._left_out,
+            "offline": self.offline,
             "horizon": self.horizon,
             "replay_random": self._replay.random_state(),
             "metrics": {name: float(value) for name, value in self.running.metrics.items()},
@@ -303,7 +330,7 @@ class Loop:
         self.running.state = unflatten({"agent": self.state}, arrays)["agent"]
         self.require_finite()
         self.updates, self.horizon = int(facts["updates"]), max(int(facts["horizon"]), 1)
-        self._left_out = int(facts.get("left_out", 0))
+        self._left_out, self.offline = int(facts.get("left_out", 0)), int(facts.get("offline", 0))
         metrics = facts["metrics"].items()
         self.running.metrics = {name: jnp.float32(value) for name, value in metrics}
         self.recent = [_episode(*values) for values in facts["recent"]]

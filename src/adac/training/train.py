@@ -57,12 +57,13 @@ class Schedule:
     stop_return: float | None = None  # end when an evaluation's mean return reaches this
     save_best: bool = False  # keep the policy of the best evaluation
     info_keywords: tuple[str, ...] = ()  # of `info`, at an episode's end, as columns
+    offline: int = 0  # updates, in all, from the data in the buffer alone; before the next step
     video_every: int = 0
 
     def __post_init__(self) -> None:
         try:
             typed(self)
-            counts(self, 0, "eval_every", "checkpoint_every", "log_every", "video_every")
+            counts(self, 0, "offline", "eval_every", "checkpoint_every", "log_every", "video_every")
             counts(self, 1, "eval_episodes")
             if self.stop_return is not None:
                 at_least(self, -math.inf, "stop_return")
@@ -206,7 +207,7 @@ class _Run:
         self.display: Display
         self._started = time.monotonic() - learner.wall_seconds
         self._logged = (time.monotonic(), learner.step)
-        self._saved = (-1, -1)  # the step, and the last evaluation that the checkpoint knows
+        self._saved = (-1, -1, -1)  # step, last evaluation and updates that the checkpoint knows
         self._begun, self._at_once = learner.step, learner.loop.environments.num_envs
         self._between = True  # two steps, where all parts agree
         self._last_return: float | None = None
@@ -236,6 +237,7 @@ class _Run:
         try:
             if self._owes_an_evaluation():
                 self._evaluate(stop)
+            self._offline(stop)
             self._steps(stop)
             if self._evaluation_due(learner.step) and learner.step >= self.until:
                 self._evaluate(stop)
@@ -250,6 +252,22 @@ class _Run:
         self._checkpoint()
         over = self._enough or learner.step >= self.until
         return over and not self._evaluation_due(learner.step - 1)
+
+    def _offline(self, stop: Callable[[], bool]) -> None:
+        """Updates without steps, and what they have come to."""
+        learner, loop, plan = self.learner, self.learner.loop, self.schedule
+        if loop.offline >= plan.offline and (learner.step or not plan.offline):
+            return
+        if not len(loop.replay):
+            raise UserError("offline updates need data: name some, --data or Learner.add_dataset")
+        self.display.say(f"{plan.offline:,} updates from {len(loop.replay):,} transitions")
+        while loop.offline < plan.offline and not stop():
+            loop.update_offline()
+            if _crossed(loop.offline - 1, loop.offline, plan.checkpoint_every):
+                self._checkpoint()
+        if loop.offline >= plan.offline and plan.eval_every and learner.evaluated != learner.step:
+            self._evaluate(stop)
+            self._checkpoint()
 
     def _steps(self, stop: Callable[[], bool]) -> None:
         learner, loop, going = self.learner, self.learner.loop, self._going
@@ -348,7 +366,7 @@ class _Run:
             self.recorder.add_visits(now, "pi", coverage.settled.picture(states))
 
     def _checkpoint(self) -> None:
-        state = (self.learner.step, self.learner.evaluated)
+        state = (self.learner.step, self.learner.evaluated, self.learner.updates)
         if self.store is None or self.folder is None or self._saved == state:
             return
         if self.recorder is not None:
