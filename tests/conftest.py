@@ -31,7 +31,7 @@ def _few_programs() -> Iterator[None]:
 def strict_dtypes() -> Iterator[None]:
     """No silent change of dtype; not for all tests, because optax raises floats to int counts.
 
-    Rank promotion can not be refused: everything here takes any leading axes, so a bias or a K × K
+    Rank promotion cannot be refused: everything here takes any leading axes, so a bias or a K × K
     mask meets a batch by design. The accident that this would hide, [B] against [B, 1], is what
     `test_no_outer_product_over_the_batch` looks for in the whole update.
     """

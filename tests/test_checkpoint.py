@@ -258,7 +258,7 @@ def test_what_can_not_be_read_now_is_not_called_damaged(
         return real(path, *rest)
 
     monkeypatch.setattr(os, "open", denied)
-    with pytest.raises(RunError, match=r"2\.safetensors can not be read \(Permission denied\)"):
+    with pytest.raises(RunError, match=r"2\.safetensors cannot be read \(Permission denied\)"):
         Store(tmp_path).load(None)
     monkeypatch.undo()
     assert Store(tmp_path).load(None).step == 2

@@ -94,7 +94,7 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").mkdir()
-    with pytest.raises(RunError, match=r"metrics\.csv can not be read: Is a directory"):
+    with pytest.raises(RunError, match=r"metrics\.csv cannot be read: Is a directory"):
         Table(tmp_path / "metrics.csv", COLUMNS, 0)
 
 

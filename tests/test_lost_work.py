@@ -393,11 +393,11 @@ def test_env_kwargs_that_name_files_must_be_given_again(tmp_path: Path) -> None:
     path.write_text(json.dumps(config))
     with pytest.raises(UserError, match=r"xml_file.*say it yourself"):
         Learner.load(tmp_path)
-    with pytest.raises(UserError, match="can not be made with"):
+    with pytest.raises(UserError, match="cannot be made with"):
         Learner.load(tmp_path, env_kwargs={"xml_file": "/nothing/here.xml"})
 
 
-# -- what does not fit, and what can not be meant -------------------------------------------------
+# -- what does not fit, and what cannot be meant -------------------------------------------------
 
 
 @pytest.mark.parametrize(

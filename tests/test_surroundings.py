@@ -65,8 +65,8 @@ def test_what_can_not_be_a_run_folder_is_the_user_s_to_mend(
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "at" / "all")
     names = {"inside a file": "file/run", "long": "x" * 300}
     out = tmp_path / names.get(kind, kind)
-    assert "can not be made a run folder" in fails(capsys, *PLAIN, "--out", out)
-    with pytest.raises(UserError, match="can not be made a run folder"):
+    assert "cannot be made a run folder" in fails(capsys, *PLAIN, "--out", out)
+    with pytest.raises(UserError, match="cannot be made a run folder"):
         make_folder(out)
     assert (tmp_path / "file").read_text() == "mine"
 

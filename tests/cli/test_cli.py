@@ -331,7 +331,7 @@ def test_folders_that_are_no_runs(
     (tmp_path / "config.json").write_text(json.dumps(config | {"seed": "x"}))
     assert "its seed is 'x'" in fails(capsys, "eval", tmp_path)
     taken = fails(capsys, "train", ENV, "--out", run / "config.json")
-    assert "config.json can not be made a run folder: it is a file" in taken
+    assert "config.json cannot be made a run folder: it is a file" in taken
     assert "no column" in fails(capsys, "plot", run, "-o", tmp_path / "x.png", "--metric", "biass")
     assert ".png" in fails(capsys, "plot", run, "-o", tmp_path / "x.bmp")
     assert ".mp4" in fails(capsys, "eval", run, "--video", tmp_path / "x.avi")

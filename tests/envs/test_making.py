@@ -132,7 +132,7 @@ def test_a_module_that_does_not_exist() -> None:
 
 
 def test_any_other_failure_is_a_sentence_with_its_cause() -> None:
-    with pytest.raises(UserError, match=r"can not be made with .*no_such_setting") as raised:
+    with pytest.raises(UserError, match=r"cannot be made with .*no_such_setting") as raised:
         envs.make("Hopper-v4", no_such_setting=1)
     assert isinstance(raised.value.__cause__, TypeError)
 
@@ -219,5 +219,5 @@ def test_a_folder_does_not_choose_files_for_a_simulator(kwargs: dict[str, Any]) 
 
 
 def test_what_a_task_s_constructor_raises_is_one_sentence() -> None:
-    with pytest.raises(UserError, match="Hopper-v5 can not be made with"):
+    with pytest.raises(UserError, match="Hopper-v5 cannot be made with"):
         envs.make("Hopper-v5", xml_file="/nothing/here.xml")

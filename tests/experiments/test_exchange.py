@@ -92,7 +92,7 @@ def test_what_is_no_such_file_is_one_sentence(tmp_path: Path, text: str, words: 
     path.write_text(text)
     with pytest.raises(UserError, match=words):
         read(path)
-    with pytest.raises(UserError, match="can not be read"):
+    with pytest.raises(UserError, match="cannot be read"):
         read(tmp_path / "none.csv")
 
 

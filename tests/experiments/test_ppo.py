@@ -48,7 +48,7 @@ def test_a_wrong_setting_is_one_sentence() -> None:
     pytest.importorskip("stable_baselines3")
     with pytest.raises(UserError, match="PPO has no setting 'n_step'; it has learning_rate"):
         ppo.override({"n_step": 128})
-    with pytest.raises(UserError, match="PPO's n_steps can not be '128'"):
+    with pytest.raises(UserError, match="PPO's n_steps cannot be '128'"):
         ppo.override({"n_steps": "128"})
     assert ppo.override({"n_steps": 128})["n_steps"] == 128
 

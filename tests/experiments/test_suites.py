@@ -135,7 +135,7 @@ def test_a_toml_file_is_tasks_times_agents_and_variants_times_seeds(tmp_path: Pa
     [
         (("steps", "stepps"), "unknown key 'stepps'; did you mean steps"),
         (("steps = 1000", ""), "has no 'steps'"),
-        (("steps = 1000", "steps = true"), "'steps' can not be True"),
+        (("steps = 1000", "steps = true"), "'steps' cannot be True"),
         (("steps = 1000", "steps = 0"), "'steps' must be"),
         (("steps = 1000", 'steps = { "Pendulum-v1" = 100.5 }'), "'steps' must be"),
         (("steps = 1000", "steps = 1000\nnum_envs = 0"), "'num_envs' must be at least 1"),

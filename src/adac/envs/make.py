@@ -62,10 +62,10 @@ def make(task_id: str, *, action_repeat: int = 1, **kwargs: Any) -> gymnasium.En
             raise UserError(
                 f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
             ) from failure
-        raise UserError(f"{task_id} can not be made: {_one_line(failure)}") from failure
+        raise UserError(f"{task_id} cannot be made: {_one_line(failure)}") from failure
     except Exception as failure:  # a task's constructor may raise anything
         raise UserError(
-            f"{task_id} can not be made{_with(kwargs)}: {type(failure).__name__}: "
+            f"{task_id} cannot be made{_with(kwargs)}: {type(failure).__name__}: "
             f"{_one_line(failure)}"
         ) from failure
 
@@ -193,7 +193,7 @@ def _not_importable(task_id: str, failure: Exception) -> UserError:
     for module in absent:
         if module == named or module.lower() in str(failure).lower():
             return missing_extra(task_id, _EXTRA_OF[module])
-    return UserError(f"{task_id} can not be loaded: {_one_line(failure)}")
+    return UserError(f"{task_id} cannot be loaded: {_one_line(failure)}")
 
 
 def _with(kwargs: Mapping[str, Any]) -> str:

@@ -109,6 +109,6 @@ def _packed(factory: Callable[[], Env], model: Env, name: str) -> bytes:
         packed: bytes = cloudpickle.dumps((spec, factory))
     except Exception as error:  # a pickle of anything may raise anything
         raise UserError(
-            f"{name} can not be made in another process: {type(error).__name__}: {error}"
+            f"{name} cannot be made in another process: {type(error).__name__}: {error}"
         ) from error
     return packed

@@ -137,7 +137,7 @@ def _parse(path: Path, expected: Sequence[str]) -> _Parsed:
     except FileNotFoundError:
         return _Parsed([], [], 0)
     except OSError as error:
-        raise RunError(f"{path} can not be read: {error.strerror}") from None
+        raise RunError(f"{path} cannot be read: {error.strerror}") from None
     first, *lines = text.split("\n")
     columns = _columns(_cells(first), expected)
     if "step" not in columns:

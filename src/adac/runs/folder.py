@@ -59,7 +59,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "it is a file" if os.path.isfile(folder) else error.strerror
-        raise UserError(f"{folder} can not be made a run folder: {reason}") from None
+        raise UserError(f"{folder} cannot be made a run folder: {reason}") from None
 
 
 def forget_results(folder: Path) -> None:
@@ -72,7 +72,7 @@ def _number(value: Any) -> Any:
     """A NumPy number as JSON's."""
     if isinstance(value, np.generic):
         return value.item()
-    raise UserError(f"{value!r} can not be written to config.json: use numbers, texts and lists")
+    raise UserError(f"{value!r} cannot be written to config.json: use numbers, texts and lists")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{path.parent} is not a run folder: it has no {path.name}") from None
     except OSError as error:
-        raise UserError(f"{path} can not be read: {error.strerror}") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return config

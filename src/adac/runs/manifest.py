@@ -53,21 +53,21 @@ def read_manifest(path: Path) -> Manifest:
             raise DamagedError(f"its format is {body['format']!r}, this version reads {FORMAT}")
         manifest = _manifest(body)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(f"its manifest can not be read: {error}") from None
+        raise DamagedError(f"its manifest cannot be read: {error}") from None
     if manifest.step != step_of(path):
         raise DamagedError(f"its manifest is that of step {manifest.step}")
     return manifest
 
 
 def read_part(path: Path, most: int, size: int | None = None) -> bytes:
-    """One file of a checkpoint. What can not be read now may be good, so it is not passed over."""
+    """One file of a checkpoint. What cannot be read now may be good, so it is not passed over."""
     try:
         return read_plain(path, most, size)
     except (FileNotFoundError, IsADirectoryError, NotPlainError) as error:
         raise DamagedError(f"{path.name}: {error.strerror}") from None
     except OSError as error:
         raise RunError(
-            f"{path} can not be read ({error.strerror}): mend that and try again, or move the "
+            f"{path} cannot be read ({error.strerror}): mend that and try again, or move the "
             "checkpoint's step-….json away to go back to the one before"
         ) from error
 

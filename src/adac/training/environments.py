@@ -54,7 +54,7 @@ class Scaling(NamedTuple):
 
 
 def check_spaces(env: Env, name: str) -> Scaling:
-    """Refuse what the agents can not learn on, naming what helps."""
+    """Refuse what the agents cannot learn on, naming what helps."""
     if hasattr(env, "num_envs") and not isinstance(env, gymnasium.Env):
         raise UserError(
             f"{name} is several environments in one: pass the id of the task, and num_envs"

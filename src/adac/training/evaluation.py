@@ -146,4 +146,4 @@ def _picture(env: Env, name: str) -> Any:
     try:
         return env.render()
     except NotImplementedError:
-        raise UserError(f"{name} does not render, so it can not be filmed") from None
+        raise UserError(f"{name} does not render: no video can be made of it") from None

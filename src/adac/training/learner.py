@@ -156,7 +156,7 @@ class Learner:
         With `out`, a run folder is kept there, as by `adac train` and with its defaults: an
         evaluation every 5,000 steps where one is possible, a checkpoint every 10,000 and at the
         end, also where that is Ctrl-C or an exception; `save_best` keeps the best evaluation's
-        policy in best/, `video_every` films the target policy into videos/. `callback` is a
+        policy in best/, `video_every` records the target policy into videos/. `callback` is a
         function that is called after every step and ends the training by returning False, a
         `Callback`, or a list of them. `info_keywords` are numbers of the task's `info` that become
         columns of the tables. `offline` updates are made first, from the data that `add` and
@@ -338,7 +338,7 @@ class Learner:
         overrides: Mapping[str, Any] | None = None,
         with_replay: bool = True,
     ) -> "Learner":
-        """The run as it was saved; the rest only where the folder can not be believed or name it.
+        """The run as it was saved; the rest only where the folder cannot be believed or name it.
 
         Of `agent` the classes are taken, the settings are the run's. `env_kwargs` that name files
         must be given again. Without its replay buffer, a run that learns on first fills a new one.

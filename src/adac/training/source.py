@@ -89,11 +89,11 @@ class Source:
 
     @property
     def is_factory(self) -> bool:
-        """Whether a run folder can not say it, but whoever loads it can hand it in again."""
+        """Whether a run folder cannot say it, but whoever loads it can hand it in again."""
         return self.factory is not None and not self.told
 
     def make(self, **more: Any) -> Env:
-        self.require_makes("so another one can not be made here: make it as you made that")
+        self.require_makes("so another one cannot be made here: make it as you made that")
         assert self.factory is not None
         return _made_by(partial(self.factory, **more))
 
@@ -167,7 +167,7 @@ class Tasks:
     def _elsewhere(self, seed: int) -> Environments:
         """Each in a process of its own, and one here, which is only looked at."""
         source = self.source
-        source.require_makes("so it can not be made in a process of its own")
+        source.require_makes("so it cannot be made in a process of its own")
         assert source.factory is not None
         count = len(source.made) if source.several else self._count
         for spare in source.made[1:]:

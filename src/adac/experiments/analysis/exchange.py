@@ -78,7 +78,7 @@ def _rows(path: Path) -> list[Mapping[str, str]]:
         with open(path, newline="", encoding="utf-8") as file:
             rows: list[Mapping[str, str]] = list(csv.DictReader(file))
     except OSError as error:
-        raise UserError(f"{path} can not be read: {error.strerror}") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is no table: {error}") from None
     if not rows or any(row.get(name) is None for row in rows for name in COLUMNS):

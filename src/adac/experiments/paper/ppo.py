@@ -1,6 +1,6 @@
 """PPO from Stable-Baselines3 (extra `ppo`), as a trial like any other.
 
-Same folder, same evaluation, same checkpoint format. One difference: Stable-Baselines3 can not put
+Same folder, same evaluation, same checkpoint format. One difference: Stable-Baselines3 cannot put
 an environment back where it was, so a resumed PPO trial begins a new episode and is not, as ours
 are, the same to the bit.
 """
@@ -52,7 +52,7 @@ def override(overrides: Mapping[str, Any]) -> dict[str, Any]:
         if name not in SETTINGS:
             raise UserError(f"PPO has no setting '{name}'; it has {', '.join(SETTINGS)}")
         if not isinstance(value, type(SETTINGS[name])):
-            raise UserError(f"PPO's {name} can not be {value!r}")
+            raise UserError(f"PPO's {name} cannot be {value!r}")
     return {"kind": "PPO", **SETTINGS, **overrides}
 
 

@@ -85,14 +85,14 @@ def _connect(ray: Any, address: str) -> None:
     if address.startswith("ray://"):
         raise UserError(
             "--address wants the cluster's own address, host:port or auto, "
-            "from a machine of the cluster; ray:// clients can not stream results"
+            "from a machine of the cluster; ray:// clients cannot stream results"
         )
     try:  # what Ray warns of, an open cluster above all, is for whoever runs it to see
         ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise UserError(
-            f"the Ray cluster at {address} can not be joined ({reason}); one that wants a token "
+            f"the Ray cluster at {address} cannot be joined ({reason}); one that wants a token "
             "needs RAY_AUTH_MODE=token and the token here too"
         ) from None
 

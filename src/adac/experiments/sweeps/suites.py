@@ -169,7 +169,7 @@ ATLAS = "adac/RoboschoolAtlasForwardWalk-v1"
 
 # The ablation's common point, spelled out: it stays where it is when a default moves. K = 8,
 # because all but a few trials have it, and 32 costs twice; a ρ with which MountainCar's goal is
-# ever seen, because without that its variants can not differ.
+# ever seen, because without that its variants cannot differ.
 REFERENCE: dict[str, Any] = {
     "particles": 8,
     "beta_start": 2.0,
@@ -319,7 +319,7 @@ def read_toml(path: Path) -> Suite:
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise UserError(f"{path} can not be read: {error.strerror}") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {error}") from None
     _check(data, _KEYS, str(path))
@@ -358,7 +358,7 @@ def _check(data: Any, keys: Mapping[str, type | tuple[type, ...]], where: str) -
             near = difflib.get_close_matches(key, keys, n=1) or sorted(keys)
             raise UserError(f"{where} has the unknown key '{key}'; did you mean {', '.join(near)}?")
         if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
-            raise UserError(f"{where}: '{key}' can not be {value!r}")
+            raise UserError(f"{where}: '{key}' cannot be {value!r}")
 
 
 def _texts(data: Mapping[str, Any], key: str, path: Path) -> list[str]:

@@ -229,7 +229,7 @@ class _Sweep:
             self._fail(row, report)
 
     def _keep(self, row: Row, parcel: Parcel) -> None:
-        """A parcel that can not be written costs what it holds, not the sweep."""
+        """A parcel that cannot be written costs what it holds, not the sweep."""
         try:
             unpack(parcel, self._folder(row))
         except OSError as error:

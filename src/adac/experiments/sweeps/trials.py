@@ -138,7 +138,7 @@ def read_done(folder: Path) -> dict[str, Any]:
     try:
         done: dict[str, Any] = json.loads((folder / DONE).read_bytes())
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder / DONE} can not be read: {error}") from None
+        raise UserError(f"{folder / DONE} cannot be read: {error}") from None
     return done
 
 
