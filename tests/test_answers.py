@@ -155,9 +155,12 @@ def spaced(obs: Any, action: Any) -> Walk:
         (Several(), "num_envs"),
         (gymnasium.make_vec("Pendulum-v1", num_envs=2), "num_envs"),
         (spaced(Box(0, 255, (84, 84, 3), np.uint8), Box(-1, 1, (1,))), "no convolutional"),
-        (spaced(Box(-1, 1, (0,)), Box(-1, 1, (1,))), "nothing to see"),
-        (spaced(Dict({"a": Box(-1, 1, (2,)), "b": Dict({})}), Box(-1, 1, (1,))), "nothing to see"),
-        (spaced(Tuple(()), Box(-1, 1, (1,))), "nothing to see"),
+        (spaced(Box(-1, 1, (0,)), Box(-1, 1, (1,))), "empty observation or action space"),
+        (
+            spaced(Dict({"a": Box(-1, 1, (2,)), "b": Dict({})}), Box(-1, 1, (1,))),
+            "empty observation or action space",
+        ),
+        (spaced(Tuple(()), Box(-1, 1, (1,))), "empty observation or action space"),
         (spaced(Box(-1, 1, (2,)), Box(-1, 1, (0,))), "nothing to do"),
     ],
 )

@@ -349,7 +349,7 @@ def test_a_really_full_disk(tmp_path: Path) -> None:
         buffer, store = replay(capacity=10_000, inserted=100), Store(tmp_path / "checkpoint")
         store.save(1, state(1), {}, buffer)
         fill(buffer, 9_000)
-        with pytest.raises(RunError, match="make room"):
+        with pytest.raises(RunError, match="free some space"):
             store.save(2, state(2), {}, buffer)
         assert Store(tmp_path / "checkpoint").load(replay(capacity=10_000)).step == 1
     finally:

@@ -191,5 +191,5 @@ def test_a_minari_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     handed = Learner(PENDULUM, AGENT).add_dataset(dataset)
     assert_same_bits(stored(handed), rows)
     assert handed.config()["data"] == ["minari:pendulum/test-v0"]
-    with pytest.raises(UserError, match="can not be loaded"):
+    with pytest.raises(UserError, match="cannot be loaded"):
         by_name.add_dataset("minari:pendulum/none-v0")

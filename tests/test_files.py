@@ -168,7 +168,7 @@ def test_who_holds_a_folder_may_lock_it_again_and_nobody_else(tmp_path: Path) ->
         thread.start()
         thread.join()
     other()
-    assert said == [f"another process is at the run in {tmp_path}", "in"]
+    assert said == [f"another process is using the run in {tmp_path}", "in"]
     with held_elsewhere(tmp_path):
         other()
     assert said[2] == said[0]

@@ -239,7 +239,7 @@ def test_two_processes_never_write_one_folder(
     Learner("Pendulum-v1", "td3", overrides=TINY).learn(5, out=tmp_path)
     with held_elsewhere(tmp_path):
         assert cli("resume", tmp_path, "--steps", "10") != 0
-    assert "another process is at the run" in capsys.readouterr().err
+    assert "another process is using the run" in capsys.readouterr().err
 
 
 def cli(*words: str | Path) -> int:

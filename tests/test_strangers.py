@@ -186,4 +186,4 @@ def test_a_module_whose_class_has_a_name_of_adac_s_own_is_told_so(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     said = fails(capsys, "train", "Pendulum-v1", "--import", "mine", "--set", "explorer=uniform")
-    assert "adac has a Uniform of its own: call that of mine otherwise" in said
+    assert "adac already has a Uniform: rename the one in mine" in said

@@ -326,7 +326,7 @@ def test_folders_that_are_no_runs(
     (tmp_path / "config.json").write_text("{")
     assert "damaged" in fails(capsys, "eval", tmp_path)
     (tmp_path / "config.json").write_text((run / "config.json").read_text())
-    assert "begin anew" in fails(capsys, "eval", tmp_path)
+    assert "start it again" in fails(capsys, "eval", tmp_path)
     config = json.loads((run / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"seed": "x"}))
     assert "its seed is 'x'" in fails(capsys, "eval", tmp_path)

@@ -109,7 +109,7 @@ def test_an_id_of_a_package_that_was_not_imported_says_so() -> None:
 
 @pytest.mark.parametrize("wrong", ["", "no task", "Hopper-v4!"])
 def test_a_malformed_id(wrong: str) -> None:
-    assert "is no task id" in failure(wrong)
+    assert "is not a task id" in failure(wrong)
 
 
 @pytest.mark.parametrize("robotics", [False, True])

@@ -260,7 +260,7 @@ def test_curves_over_hours_are_where_the_clock_was(tmp_path: Path) -> None:
 def test_without_a_clock_there_are_no_hours(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a", [1.0, 2.0, 3.0])
     (folder / "evaluations.csv").write_text("step,mean_return\n100,1\n300,2\n")
-    with pytest.raises(UserError, match="noted no time"):
+    with pytest.raises(UserError, match="no wall_seconds"):
         plot([tmp_path], tmp_path / "x.png", None, Look(hours=True))
 
 

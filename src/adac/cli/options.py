@@ -107,7 +107,7 @@ def _require_names_of_their_own(modules: list[str]) -> None:
     for kind in hidden():
         if kind.__module__ in modules:
             raise UserError(
-                f"adac has a {kind.__name__} of its own: call that of {kind.__module__} otherwise"
+                f"adac already has a {kind.__name__}: rename the one in {kind.__module__}"
             )
 
 

@@ -269,10 +269,12 @@ def resume(
         total = max(total, learner.step)  # where several environments stepped past it
         evaluated = not schedule.eval_every or learner.evaluated == learner.step
         if learner.step >= total and evaluated:
-            print(f"{folder} is at step {learner.step:,} already; train on with --steps")
+            print(
+                f"{folder} is at step {learner.step:,} already; give a larger --steps to continue"
+            )
             return
         if steps is None and _reached(folder, learner.step, config.get("stop_return")):
-            print(f"{folder} has reached its stop_return; train on with --steps")
+            print(f"{folder} has reached its stop_return; give --steps to continue")
             return
         horizon = config.get("horizon") if steps is None else None
         options = {"tensorboard": tensorboard, "wandb": wandb, "horizon": horizon}

@@ -60,7 +60,7 @@ def make(task_id: str, *, action_repeat: int = 1, **kwargs: Any) -> gymnasium.En
     except error.Error as failure:
         if str(failure).startswith("Malformed"):
             raise UserError(
-                f"'{task_id}' is no task id: it should read like Hopper-v4 or namespace/Name-v0"
+                f"'{task_id}' is not a task id: it should look like Hopper-v4 or namespace/Name-v0"
             ) from failure
         raise UserError(f"{task_id} cannot be made: {_one_line(failure)}") from failure
     except Exception as failure:  # a task's constructor may raise anything
@@ -129,8 +129,8 @@ def require_no_paths(kwargs: Mapping[str, Any], folder: Path) -> None:
     for name, value in kwargs.items():
         if any(_path_like(text) for text in _texts(value)):
             raise UserError(
-                f"{folder} makes its task with {name}={value!r}, which names a file, and the word "
-                "of a folder is not enough for that: say it yourself, "
+                f"{folder} makes its task with {name}={value!r}, which names a file, and a run "
+                "folder may not choose files: pass it yourself, "
                 f"Learner.load(folder, env_kwargs={dict(kwargs)!r})"
             )
 

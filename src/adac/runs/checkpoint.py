@@ -77,7 +77,7 @@ class Store:
         except OSError as error:
             raise RunError(
                 f"the checkpoint of step {step} could not be written to {self.folder} "
-                f"({error.strerror or error}): make room"
+                f"({error.strerror or error}): free some space"
             ) from error
 
     def _save(self, step: int, arrays: Arrays, facts: dict[str, Any], replay: Ring | None) -> None:
@@ -192,7 +192,7 @@ class Store:
         if not manifests:
             raise UserError(
                 f"{self.folder} holds no checkpoint: the run ended before its first, "
-                "so begin anew in another folder"
+                "so start it again in another folder"
             )
         warnings: list[str] = []
         for path in manifests:

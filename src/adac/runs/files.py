@@ -46,7 +46,7 @@ def read_plain(path: Path, most: int, size: int | None = None) -> bytes:
         if facts.st_size > most:
             raise NotPlainError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
         if size not in (None, facts.st_size):
-            raise NotPlainError(errno.EINVAL, f"it has not the {size:,} bytes written", str(path))
+            raise NotPlainError(errno.EINVAL, f"it does not have its {size:,} bytes", str(path))
         return file.read(facts.st_size)
 
 
@@ -124,7 +124,7 @@ def _acquire(file: IO[str], folder: Path, what: str, patience: float) -> None:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 return  # a file system without locks
             if time.monotonic() >= end:
-                raise RunError(f"another process is at the {what} in {folder}") from None
+                raise RunError(f"another process is using the {what} in {folder}") from None
             time.sleep(0.2)
     facts = os.fstat(file.fileno())
     if stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:  # a hard link is somebody's file too

@@ -67,7 +67,7 @@ def read_part(path: Path, most: int, size: int | None = None) -> bytes:
         raise DamagedError(f"{path.name}: {error.strerror}") from None
     except OSError as error:
         raise RunError(
-            f"{path} cannot be read ({error.strerror}): mend that and try again, or move the "
+            f"{path} cannot be read ({error.strerror}): fix that and try again, or move the "
             "checkpoint's step-….json away to go back to the one before"
         ) from error
 

@@ -35,7 +35,7 @@ def sample(
     if sizes - {count}:
         raise UserError(
             f"state and episode_start must be those of these {count} observations: "
-            "pass None to begin anew"
+            "pass None to start again"
         )
     first = np.broadcast_to(first, count)
     if memory is None:

@@ -101,7 +101,7 @@ def _minari_dataset(name: str) -> Any:
     try:
         return minari.load_dataset(name, download=True)
     except Exception as error:  # the library's own, the network's, the file system's
-        raise UserError(f"the Minari dataset '{name}' can not be loaded: {error}") from error
+        raise UserError(f"the Minari dataset '{name}' cannot be loaded: {error}") from error
 
 
 def _add_minari(loop: Loop, dataset: Any) -> None:

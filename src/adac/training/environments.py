@@ -83,7 +83,7 @@ def check_spaces(env: Env, name: str) -> Scaling:
     except ValueError:  # a Dict or a Tuple with nothing in it
         seen = (0,)
     if 0 in (*action.shape, *seen):
-        raise UserError(f"{name} has nothing to see or nothing to do: {obs}, {action}")
+        raise UserError(f"{name} has an empty observation or action space: {obs}, {action}")
     return Scaling(action.low, action.high, half)
 
 

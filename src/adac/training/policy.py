@@ -62,7 +62,7 @@ class TargetPolicy:
         try:
             numbers = plain(agent, policy, scaling.low, scaling.high)
         except NotPlainPolicyError as error:
-            raise UserError(f"the policy of {facts.agent} cannot leave adac: {error}") from None
+            raise UserError(f"the policy of {facts.agent} cannot be exported: {error}") from None
         return cls(numbers, facts, observation_space)
 
     def predict(

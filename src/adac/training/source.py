@@ -41,7 +41,7 @@ class Source:
             raise UserError(
                 f"{type(env).__name__} is several environments in one, which end and reset by "
                 "themselves: pass the task's id or a function that makes one, with num_envs, and "
-                "subprocesses=True where each shall have a process of its own"
+                "subprocesses=True to give each its own process"
             )
         elif isinstance(env, list | tuple) and env:
             self._take_list(list(env))

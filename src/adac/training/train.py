@@ -373,7 +373,7 @@ class _Run:
             self.recorder.sync()
             if not (self.folder / "config.json").exists():
                 warnings.warn(
-                    f"{self.folder} was removed while its run went on: what can be is written anew",
+                    f"{self.folder} was removed during its run: it is made again, as far as possible",
                     stacklevel=2,
                 )
                 self.folder.mkdir(parents=True, exist_ok=True)

@@ -80,7 +80,7 @@ def _rows(path: Path) -> list[Mapping[str, str]]:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no table: {error}") from None
+        raise UserError(f"{path} is not a table: {error}") from None
     if not rows or any(row.get(name) is None for row in rows for name in COLUMNS):
         raise UserError(f"{path} is no file of results: its columns must be {','.join(COLUMNS)}")
     return rows

@@ -123,7 +123,7 @@ def _require_some(sheet: Sheet, column: str) -> None:
         return
     known = list(dict.fromkeys(c for run in sheet.results.runs for c in run.columns))
     if sheet.look.hours and column in known:
-        raise UserError("these runs have noted no time: draw them over steps")
+        raise UserError("these runs have no wall_seconds: draw them over steps")
     if column in known:
         raise UserError("these runs have no step in common, so no mean can be drawn")
     where = f"{sheet.results.folder} has no column '{column}' to draw"
