@@ -391,7 +391,7 @@ def test_env_kwargs_that_name_files_must_be_given_again(tmp_path: Path) -> None:
     config = json.loads(path.read_text())
     config["env_kwargs"] = {"xml_file": "/etc/shadow"}
     path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"xml_file.*say it yourself"):
+    with pytest.raises(UserError, match=r"xml_file.*pass it yourself"):
         Learner.load(tmp_path)
     with pytest.raises(UserError, match="cannot be made with"):
         Learner.load(tmp_path, env_kwargs={"xml_file": "/nothing/here.xml"})

@@ -373,7 +373,7 @@ class _Run:
             self.recorder.sync()
             if not (self.folder / "config.json").exists():
                 warnings.warn(
-                    f"{self.folder} was removed during its run: it is made again, as far as possible",
+                    f"{self.folder} was removed during its run: what is left is written again",
                     stacklevel=2,
                 )
                 self.folder.mkdir(parents=True, exist_ok=True)
