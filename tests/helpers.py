@@ -13,8 +13,9 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from adac.core import agent as core
-from adac.core.agent import Agent, AgentState, Batch, Metrics
+from adac.core.agent import Agent, AgentState, Metrics
 from adac.core.bases import SAC, Base, Deterministic
+from adac.core.batch import Batch
 from adac.core.critics import Scalar
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, View
 from adac.core.intrinsic import Intrinsic

@@ -12,8 +12,9 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from adac.core import agent as core
-from adac.core.agent import Agent, Batch
+from adac.core.agent import Agent
 from adac.core.bases import SAC, Base
+from adac.core.batch import Batch
 from adac.core.critics import Critic
 from adac.core.diagnose import diagnose
 from adac.core.explorers import Analogous, Explorer, GaussianNoise, OrnsteinUhlenbeck, OwnPolicy

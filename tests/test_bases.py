@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from adac.core.agent import Agent, AgentState, Batch
+from adac.core.agent import Agent, AgentState
 from adac.core.bases import SAC, Base, Deterministic
+from adac.core.batch import Batch
 from adac.core.explorers import Analogous, GaussianNoise, OwnPolicy
 from helpers import (
     DDPG,

@@ -21,6 +21,7 @@ from adac.core.explorers import (
     Explorer,
     GaussianNoise,
     GoalExploration,
+    Interleaved,
     MaxInfo,
     Mixture,
     Mulex,
@@ -61,6 +62,7 @@ EXAMPLES: list[Explorer] = [
     Then(OrnsteinUhlenbeck(), SLOW, 10),
     Mixture((GaussianNoise(), OrnsteinUhlenbeck(), SLOW)),
     Mixture((Then(Uniform(), OrnsteinUhlenbeck(), 5), Mixture((SLOW, GaussianNoise())))),
+    Interleaved(Analogous(particles=4, co_training=False)),
 ]
 EACH = pytest.mark.parametrize("explorer", EXAMPLES, ids=lambda e: type(e).__name__)
 BASES = pytest.mark.parametrize("base", [TD3, SAC()], ids=["td3", "sac"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adac.core.agent import Batch
+from adac.core.batch import Batch
 from adac.training.replay import Replay, RowSpec
 from helpers import row_spec
 

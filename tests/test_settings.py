@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +151,20 @@ def test_a_setting_of_another_explorer_is_not_known() -> None:
 
 
 def test_two_settings_of_one_name_do_not_exist() -> None:
-    """Else a short name would be ambiguous."""
+    """Else a short name would be ambiguous; of parts that are made of parts too."""
+
+    def fields(part: Any) -> Iterator[tuple[str, Any]]:
+        for f in dataclasses.fields(part):
+            value = getattr(part, f.name)
+            yield f.name, value
+            yield from fields(value) if dataclasses.is_dataclass(value) else ()
+
     for name in presets.AGENTS:
         agent = presets.make(name)
-        parts = [agent, *(part for name in PARTS if (part := getattr(agent, name)) is not None)]
-        fields = [f.name for part in parts for f in dataclasses.fields(part)]
-        assert len(fields) == len(set(fields)), name
-        assert settings.names(agent).keys() == set(fields) - PARTS
+        found = list(fields(agent))
+        assert len(found) == len({field for field, _ in found}), name
+        plain = {field for field, value in found if not dataclasses.is_dataclass(value)} - PARTS
+        assert settings.names(agent).keys() == plain
 
 
 @pytest.mark.parametrize(
@@ -226,7 +234,8 @@ def test_all_parts_of_the_library_are_found() -> None:
     assert ours == {
         "base": {"Deterministic", "SAC"},
         "explorer": {
-            "Analogous", "ColouredNoise", "GaussianNoise", "GoalExploration", "MaxInfo", "Mixture",
+            "Analogous", "ColouredNoise", "GaussianNoise", "GoalExploration", "Interleaved",
+            "MaxInfo", "Mixture",
             "Mulex", "Optimistic", "OrnsteinUhlenbeck", "OwnPolicy", "ParameterNoise",
             "RepeatedNoise", "StateDependentNoise", "Then", "Uniform",
         },

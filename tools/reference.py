@@ -52,6 +52,8 @@ COLUMNS = {
     "saturation_pi": "Share of π's actions beyond 0.98 of their bound. Near 1 is a collapse.",
     "saturation_mu": "The same of μ.",
     "bonus": "Mean bonus of the last minibatch.",
+    "reward_unit": "What the task's rewards are divided by, with `reward_units`.",
+    "behaviour_unit": "The same for the behaviour's, bonus included.",
     "bonus_scale": "What the raw novelty is divided by.",
     "bonus_mu": "Bonus that μ's recent actions are expected to bring.",
     "bonus_pi": "Bonus that π's actions would be expected to bring in the same states.",
@@ -229,7 +231,9 @@ def _first_sentence(kind: type[Any]) -> str:
 def looked_at() -> Iterator[Agent]:
     """Agents that together report every column."""
     small = {"batch_size": 4}
-    yield from (settings.override(make(name), small) for name in ("td3", "adac-sac"))
+    yield from (
+        settings.override(make(name), small) for name in ("td3", "adac-sac", "adac-explore")
+    )
     for part in ("explorer", "intrinsic"):
         for name, kind in settings.kinds(part).items():
             if not kind.__module__.startswith("adac.") or name in ("Then", "Mixture", "Sum"):

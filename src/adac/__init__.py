@@ -10,13 +10,15 @@ learner.save("runs/hopper")
 
 from adac import envs as _envs
 from adac.core import explorers, intrinsic
-from adac.core.agent import Agent, AgentState, Batch, act, greedy, init, init_memory, update
+from adac.core.agent import Agent, AgentState, act, greedy, init, init_memory, update
 from adac.core.bases import SAC, Base, Deterministic
+from adac.core.batch import Batch
 from adac.core.critics import Critic, Quantiles, Scalar
 from adac.core.explorers import (
     Analogous,
     Explorer,
     GaussianNoise,
+    Interleaved,
     Mixture,
     OrnsteinUhlenbeck,
     OwnPolicy,
@@ -52,6 +54,7 @@ __all__ = [
     "Explorer",
     "Finding",
     "GaussianNoise",
+    "Interleaved",
     "Intrinsic",
     "Learner",
     "Mixture",

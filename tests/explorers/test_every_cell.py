@@ -20,6 +20,7 @@ from adac.core.explorers import (
     Explorer,
     GaussianNoise,
     GoalExploration,
+    Interleaved,
     MaxInfo,
     Mixture,
     Mulex,
@@ -44,6 +45,7 @@ EXPLORERS: tuple[Explorer, ...] = (
     Analogous(particles=4, behaviour_entropy=-1.0, optimisers="two"),
     Analogous(particles=4, co_training=False, bonus_weight="learned"),
     Mixture((ColouredNoise(), Analogous(particles=4))), Then(Uniform(), ParameterNoise(), 3),
+    Interleaved(Analogous(particles=4, co_training=False)),
 )  # fmt: skip
 BONUSES: tuple[Intrinsic | None, ...] = (
     None, Vime(**SMALL), Rnd(**SMALL), InformationGain(**SMALL), Counts(bonus_after=0),

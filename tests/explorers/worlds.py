@@ -9,8 +9,9 @@ from jax import Array
 from numpy.typing import NDArray
 
 from adac.core import agent as core
-from adac.core.agent import Agent, AgentState, Batch
+from adac.core.agent import Agent, AgentState
 from adac.core.bases import SAC, Base, Deterministic
+from adac.core.batch import Batch
 from adac.core.explorers import Explorer, Sizes, View
 from adac.core.networks import Networks
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
+from adac.core.batch import Batch
 from adac.core.critics import Bootstrap, Critic, Raised, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import choices, part, setting
@@ -22,6 +23,7 @@ from adac.core.intrinsic import Intrinsic
 from adac.core.nets import Adam, Net, begin, copied, descend, follow, optimisers
 from adac.core.networks import Actor, Networks, split_trained
 from adac.core.normalise import Statistics, empty, normalise
+from adac.core.reward_scale import Scales, in_units, none_yet, units
 from adac.core.validation import at_least, counts
 
 Metrics = dict[str, Array]
@@ -56,6 +58,9 @@ class Agent:
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
     reward_free: bool = setting(
         False, "No critic sees the task's reward: the bonus alone drives the behaviour."
+    )
+    reward_units: bool = setting(
+        False, "Critics learn rewards in units of their running root mean square."
     )
 
     def __post_init__(self) -> None:
@@ -97,23 +102,7 @@ class AgentState(NamedTuple):
     intrinsic: Any
     statistics: Statistics | tuple[()]
     explorer: Any = ()  # the explorer's own learned numbers
-
-
-class Batch(NamedTuple):
-    obs: Array  # [B, o]
-    action: Array  # [B, d], in [-1, 1]
-    reward: Array  # [B]
-    bonus: Array  # [B], the intrinsic reward stored at collection
-    # [B], what is left of next_obs' value before γ: 0 after a termination, 1 otherwise (a time
-    # limit bootstraps), γ^(n−1) after n steps of reward
-    continues: Array
-    next_obs: Array  # [B, o]
-
-
-def batch_fields(obs_dim: int, action_dim: int) -> dict[str, tuple[int, ...]]:
-    """The shape of one transition's part in each field of a `Batch`: what replay stores."""
-    wide = {"obs": (obs_dim,), "action": (action_dim,), "next_obs": (obs_dim,)}
-    return {name: wide.get(name, ()) for name in Batch._fields}
+    rewards: Scales = ()  # of each stream, with `reward_units`
 
 
 def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
@@ -144,6 +133,7 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
         ),
         statistics=empty(obs_dim) if agent.normalise_obs else (),
         explorer=explorer.init_learned(sizes, jax.random.fold_in(key, EXPLORER)),
+        rewards=tuple(none_yet() for _ in range(agent.streams if agent.reward_units else 0)),
     )  # fmt: skip
 
 
@@ -166,6 +156,7 @@ def behaviour_policy(agent: Agent, state: AgentState) -> Policy:
         state.intrinsic if explorer.sees_bonus else (),
         state.explorer,
         behaviour_net(state).target if explorer.follows else (),
+        state.actor.params if explorer.separate and explorer.lets_pi_act else (),
     )
 
 
@@ -210,9 +201,8 @@ def update(
     target_key, base_key, xi_key, model_key = jax.random.split(key, 4)
     state, batch, model_metrics = _improve_intrinsic(agent, state, batch, model_key)
     adam = optimisers(agent.base, state.critic, progress)
-    critic, metrics = _improve_critics(agent, state, batch, target_key, adam)
+    state, metrics = _improve_critics(agent, state, batch, target_key, adam)
     metrics |= model_metrics
-    state = state._replace(critic=critic)
     if improve and agent.explorer.joins_the_base:
         keys = base_key, xi_key
         state, policy_metrics = _improve_both_policies(agent, state, batch, progress, keys, adam)
@@ -248,11 +238,12 @@ def _improve_intrinsic(
 
 def _improve_critics(
     agent: Agent, state: AgentState, batch: Batch, key: Array, adam: Adam
-) -> tuple[Net, Metrics]:
+) -> tuple[AgentState, Metrics]:
     """Every critic of every stream towards its own reward."""
     bonus = None if agent.intrinsic is None else batch.bonus
     reward = jnp.zeros_like(batch.reward) if agent.reward_free else batch.reward
-    rewards = agent.explorer.streams(reward, bonus, state.explorer)
+    streams = agent.explorer.streams(reward, bonus, state.explorer)
+    scales, rewards = in_units(state.rewards, streams)
     discount, key_of = agent.base.discount * batch.continues, partial(jax.random.fold_in, key)
     nexts = _next_actions(agent, state, batch.next_obs, len(rewards), key)
     steps = [
@@ -275,7 +266,8 @@ def _improve_critics(
     critic, (total, (q, members)) = descend(loss, adam(agent.base.critic_lr), state.critic)
     critic = critic._replace(params=_with_statistics(critic.params, members))
     names = ("q", "q_behaviour", *(f"q_behaviour_{n}" for n in range(2, len(q))))[: len(q)]
-    return critic, {"critic_loss": total, **dict(zip(names, q, strict=True))}
+    metrics = {"critic_loss": total, **dict(zip(names, q, strict=True)), **units(scales)}
+    return state._replace(critic=critic, rewards=scales), metrics
 
 
 def _next_actions(

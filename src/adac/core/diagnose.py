@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core.agent import Agent, AgentState, Batch, Metrics, act, greedy, init_memory
+from adac.core.agent import Agent, AgentState, Metrics, act, greedy, init_memory
+from adac.core.batch import Batch
 from adac.core.explorers import Policy
 from adac.core.intrinsic.gap import action_gap
 

@@ -64,6 +64,7 @@ AT_ONCE = {"warmup": 0}  # Algorithms 2 and 3 act with μ and train from t = 0
 SLOW = 1e-4  # μ's learning rate on the paper's DDPG
 CROSSQ: dict[str, Any] = {"policy_delay": 3, "adam_b1": 0.5, "actor_lr": 1e-3, "critic_lr": 1e-3}
 RENORM = Scalar(batch_renorm=True)
+CROSSQ_TD3 = dataclasses.replace(TD3, **CROSSQ)
 
 
 AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
@@ -72,7 +73,7 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
     "adac-sac": ("ADAC on SAC", lambda: _agent(SAC(), Analogous())),
     "adac-crossq": (
         "ADAC on TD3 with CrossQ's critics",
-        lambda: _agent(dataclasses.replace(TD3, **CROSSQ), Analogous(), critic=RENORM),
+        lambda: _agent(CROSSQ_TD3, Analogous(), critic=RENORM),
     ),
     "adac-td3-no-cotraining": (
         "ADAC on TD3, μ with a network of its own (ablation)",
@@ -116,7 +117,7 @@ AGENTS: dict[str, tuple[str, Callable[[], Agent]]] = {
     ),
     "crossq-td3": (
         "TD3 with batch renormalisation and no target critics",
-        lambda: _agent(dataclasses.replace(TD3, **CROSSQ), GaussianNoise(0.1), critic=RENORM),
+        lambda: _agent(CROSSQ_TD3, GaussianNoise(0.1), critic=RENORM),
     ),
     "crossq-sac": (
         "SAC with batch renormalisation and no target critics (CrossQ)",
@@ -155,7 +156,9 @@ AGENTS |= {
 }
 
 
-AGENTS |= presets_exploration.explorers(_agent, TD3) | presets_exploration.bonuses(AGENTS)
+AGENTS |= presets_exploration.explorers(_agent, TD3, CROSSQ_TD3) | presets_exploration.bonuses(
+    AGENTS
+)
 
 
 def make(name: str) -> Agent:

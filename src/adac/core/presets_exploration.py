@@ -9,11 +9,13 @@ from typing import Any
 
 from adac.core.agent import Agent
 from adac.core.bases import SAC, Base
+from adac.core.critics import Scalar
 from adac.core.explorers import (
     Analogous,
     ColouredNoise,
     GaussianNoise,
     GoalExploration,
+    Interleaved,
     MaxInfo,
     Mixture,
     Mulex,
@@ -35,7 +37,21 @@ SAMPLER: dict[str, Any] = {
 }  # fmt: skip
 
 
-def explorers(agent: Callable[..., Agent], td3: Base) -> Named:
+# For rare rewards: μ is nearly greedy for novelty and has a network of its own, because in a shared
+# one π is pulled along to the unknown; and π acts in turn with μ (docs/notebook/rare-rewards.md).
+CURIOUS = Analogous(co_training=False, beta_start=0.05, beta_end=0.05, score_floor=0.1)
+
+
+def rare_rewards(agent: Callable[..., Agent], crossq: Base) -> Agent:
+    """ADAC for tasks whose reward is rarely seen; its critics count in units of what is paid."""
+    guarded = dataclasses.replace(crossq, bound_penalty=0.1)  # type: ignore[call-arg]
+    return agent(
+        guarded, Interleaved(CURIOUS), intrinsic=Rnd(), critic=Scalar(batch_renorm=True),
+        reward_units=True, n_steps=3, batch_size=128,
+    )  # fmt: skip
+
+
+def explorers(agent: Callable[..., Agent], td3: Base, crossq: Base) -> Named:
     """`agent(base, explorer, **settings)` makes one with today's networks."""
     return {
         "td3-pink": ("TD3, pink noise 0.3", lambda: agent(td3, ColouredNoise())),
@@ -83,6 +99,10 @@ def explorers(agent: Callable[..., Agent], td3: Base) -> Named:
         "adac-maxinfo": (
             "ADAC on TD3, a self-weighing information gain in the behaviour critic alone",
             lambda: agent(td3, Analogous(bonus_weight="learned"), intrinsic=InformationGain()),
+        ),
+        "adac-explore": (
+            "ADAC on CrossQ for rare rewards: RND, μ in a network of its own, in turn with π",
+            lambda: rare_rewards(agent, crossq),
         ),
         "adac-td3-pink": ("ADAC on TD3, pink ξ", lambda: agent(td3, Analogous(latent_colour=1.0))),
         "adac-td3-repeated": (

@@ -163,24 +163,26 @@ class Setting(typing.NamedTuple):
 
 def describe(agent: Agent) -> list[Setting]:
     """Every setting of an agent, with its meaning."""
-    found = []
+    found: list[Setting] = []
     for f in dataclasses.fields(agent):
-        value = getattr(agent, f.name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            found += [
-                Setting(
-                    f.name,
-                    type(value).__name__,
-                    g.name,
-                    getattr(value, g.name),
-                    sentence(g),
-                    tuned(g),
-                )
-                for g in dataclasses.fields(value)
-            ]
-        elif f.name not in PARTS:
+        if f.name in PARTS:
+            found += _described(f.name, getattr(agent, f.name))
+        else:
+            value = getattr(agent, f.name)
             found.append(Setting("", "Agent", f.name, value, sentence(f), tuned(f)))
     return found
+
+
+def _described(part: str, value: Any) -> Iterator[Setting]:
+    """A part's settings, and those of the parts that it is made of."""
+    if not _is_part(value):
+        return
+    for f in dataclasses.fields(value):
+        own = getattr(value, f.name)
+        if _is_part(own):
+            yield from _described(part, own)
+        else:
+            yield Setting(part, type(value).__name__, f.name, own, sentence(f), tuned(f))
 
 
 def typed(value: Any) -> str:
@@ -244,17 +246,32 @@ def _override_one(agent: Agent, name: str, value: Any) -> Agent:
     part, _, inner = name.rpartition(".")
     known = names(agent)
     inner = SYNONYMS[inner] if inner not in known and SYNONYMS.get(inner) in known else inner
-    for f in dataclasses.fields(agent):
-        current = getattr(agent, f.name)
-        if dataclasses.is_dataclass(current) and not isinstance(current, type):
-            owns = inner in {g.name for g in dataclasses.fields(current)}
-            if owns and part in ("", f.name):
-                changed: Agent = _replace(agent, f.name, _replace(current, inner, value))
-                return changed
-        elif f.name == inner and not part:
-            changed = _replace(agent, inner, value)
+    if not part and inner in {f.name for f in dataclasses.fields(agent)}:
+        changed: Agent = _replace(agent, inner, value)
+        return changed
+    for name_of_part in (part,) if part in PARTS else PARTS if not part else ():
+        found = _within(getattr(agent, name_of_part), inner, value)
+        if found is not None:
+            changed = _replace(agent, name_of_part, found)
             return changed
     raise UserError(_unknown(agent, name, inner))
+
+
+def _is_part(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _within(part: Any, name: str, value: Any) -> Any:
+    """The part with that setting changed, its own or that of a part it is made of; or None."""
+    if not _is_part(part):
+        return None
+    if name in {f.name for f in dataclasses.fields(part)}:
+        return _replace(part, name, value)
+    for f in dataclasses.fields(part):
+        found = _within(getattr(part, f.name), name, value)
+        if found is not None:
+            return dataclasses.replace(part, **{f.name: found})
+    return None
 
 
 def _with_part(agent: Agent, name: str, value: Any) -> Agent:
@@ -343,6 +360,7 @@ LATER: dict[str, Any] = {
     "explorer.other_particles": False, "critic": {"kind": "Scalar", "batch_renorm": False},
     "n_steps": 1, "learn_after": None, "explorer.latent_colour": None, "explorer.latent_repeat": 0,
     "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
+    "reward_units": False,
     "hindsight": 4,  # no goal task could be learned on
     "reward_free": False,
     "networks.activation": "relu", "base.lr_schedule": "constant", "base.lr_end": 0.0,

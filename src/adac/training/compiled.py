@@ -17,7 +17,8 @@ import numpy as np
 from jax import Array
 
 from adac.core import agent as core
-from adac.core.agent import Agent, AgentState, Batch, Metrics, batch_fields
+from adac.core.agent import Agent, AgentState, Metrics
+from adac.core.batch import Batch, batch_fields
 from adac.core.diagnose import diagnose as diagnose_agent
 from adac.core.explorers import Explorer, Policy, Transition
 from adac.core.normalise import Statistics
@@ -66,7 +67,7 @@ def moved(state: AgentState, improve: bool) -> Any:
     """What an update changes: targets move with the policies, statistics in `observe`."""
     if improve:
         return state._replace(statistics=())
-    return state.critic._replace(target=()), state.intrinsic
+    return state.critic._replace(target=()), state.intrinsic, state.rewards
 
 
 class Program:

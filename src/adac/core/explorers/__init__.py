@@ -7,7 +7,7 @@ ADAC.
 
 from adac.core.explorers.analogous import PAPER_NUMBERS, Analogous
 from adac.core.explorers.coloured import ColouredNoise
-from adac.core.explorers.compose import Mixture, Then
+from adac.core.explorers.compose import Interleaved, Mixture, Then
 from adac.core.explorers.curious import MaxInfo
 from adac.core.explorers.goal_exploration import GoalExploration
 from adac.core.explorers.interface import Explorer, Policy, Sizes, Transition, View
@@ -25,6 +25,7 @@ __all__ = [
     "Explorer",
     "GaussianNoise",
     "GoalExploration",
+    "Interleaved",
     "MaxInfo",
     "Mixture",
     "Mulex",

@@ -1,17 +1,18 @@
-"""Explorers made of explorers: one after another, or one drawn for each episode."""
+"""Explorers made of explorers: one after another, one drawn for each episode, or in turn with π."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from adac.core.explorers.interface import Explorer, Sizes, Streams, Transition, View
-from adac.core.fields import needed, setting
-from adac.core.validation import counts, tuples
+from adac.core.explorers.analogous import Analogous
+from adac.core.explorers.interface import Explorer, Sizes, Streams, Transition, View, clip
+from adac.core.fields import needed, part, setting
+from adac.core.validation import at_least, between, counts, tuples
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,17 @@ class Composed(Explorer):
         return self._parts()[-1]
 
     def __post_init__(self) -> None:
-        for part in self._parts():
-            if not isinstance(part, Explorer):
-                raise ValueError(f"{type(self).__name__} is made of explorers, not of {part!r}")
-        for part in self._parts()[:-1]:
-            if part.adapts:
-                name = type(part).__name__
+        for one in self._parts():
+            if not isinstance(one, Explorer):
+                raise ValueError(f"{type(self).__name__} is made of explorers, not of {one!r}")
+        for one in self._parts()[:-1]:
+            if one.adapts:
+                name = type(one).__name__
                 raise ValueError(f"{name} learns numbers of its own: name it as the last explorer")
         for name in ("disentangled", "trained", "each_bonus", "adapts", "raises"):
             object.__setattr__(self, name, getattr(self.main, name))
         for name in ("uses_latent", "sees_values", "sees_bonus", "observes"):
-            object.__setattr__(self, name, any(getattr(part, name) for part in self._parts()))
+            object.__setattr__(self, name, any(getattr(one, name) for one in self._parts()))
 
     @property
     def separate(self) -> bool:
@@ -54,6 +55,10 @@ class Composed(Explorer):
     @property
     def follows(self) -> bool:
         return self.main.follows
+
+    @property
+    def lets_pi_act(self) -> bool:
+        return self.main.lets_pi_act
 
     @property
     def learning_rate(self) -> float:
@@ -159,3 +164,58 @@ class Mixture(Composed):
         chosen, memories = memory
         pairs = zip(self.explorers, memories, strict=True)
         return chosen, tuple(part.observe(own, transition) for part, own in pairs)
+
+
+@final
+@dataclass(frozen=True)
+class Interleaved(Composed):
+    """π under Gaussian noise for a share of the time, in stretches, and the explorer otherwise.
+
+    Only what π does itself corrects its critic where that is too hopeful, and from the states that
+    a curious μ has reached, π begins where it would never have come alone.
+    """
+
+    other: Explorer = part(
+        lambda: Analogous(co_training=False),
+        "Who acts when π does not, and whose loss is learned.",
+    )
+    pi_share: float = setting(0.5, "Share of the time that π itself acts.")
+    pi_stretch: int = setting(50, "Mean steps until it is drawn anew who acts.")
+    pi_noise: float = setting(0.1, "Standard deviation of the noise on π's action.")
+
+    def __post_init__(self) -> None:
+        between(self, 0.0, 1.0, "pi_share")
+        counts(self, 1, "pi_stretch")
+        at_least(self, 0.0, "pi_noise")
+        super().__post_init__()
+
+    def _parts(self) -> Sequence[Explorer]:
+        return (self.other,)
+
+    @property
+    def lets_pi_act(self) -> bool:
+        return True
+
+    def at(self, step: int) -> Explorer:
+        now = self.other.at(step)
+        return self if now == self.other else replace(self, other=now)
+
+    def init_memory(self, num_envs: int, sizes: Sizes) -> Any:
+        return jnp.zeros(num_envs, bool), self.other.init_memory(num_envs, sizes)
+
+    def act(
+        self, view: View, obs: Array, memory: Any, first: Array, key: Array
+    ) -> tuple[Array, Any]:
+        pi_acts, inner = memory
+        who_key, when_key, noise_key, key = jax.random.split(key, 4)
+        anew = first | jax.random.bernoulli(when_key, 1.0 / self.pi_stretch, first.shape)
+        drawn = jax.random.bernoulli(who_key, self.pi_share, first.shape)
+        pi_acts = jnp.where(anew, drawn, pi_acts)
+        action, inner = self.other.act(view, obs, inner, first, key)
+        own = view.pi.action(obs)
+        own = clip(own + self.pi_noise * jax.random.normal(noise_key, own.shape))
+        return jnp.where(pi_acts[:, None], own, action), (pi_acts, inner)
+
+    def observe(self, memory: Any, transition: Transition) -> Any:
+        pi_acts, inner = memory
+        return pi_acts, self.other.observe(inner, transition)

@@ -32,6 +32,7 @@ class Policy(NamedTuple):
     intrinsic: Any = ()  # where it looks at the bonus
     learned: Any = ()  # the explorer's own numbers
     slow: Any = ()  # the network's slowly following copy, where the explorer compares the two
+    pi: Any = ()  # π's network, where μ has its own and lets π act at times
 
 
 class Transition(NamedTuple):
@@ -122,6 +123,12 @@ class View(NamedTuple):
         """The same view of the slowly following copy, for explorers that say `follows`."""
         return self._replace(policy=self.policy._replace(actor=self.policy.slow))
 
+    @property
+    def pi(self) -> "View":
+        """The same view of π's network, for explorers that say `lets_pi_act`."""
+        own = self.policy.pi
+        return self if own == () else self._replace(policy=self.policy._replace(actor=own))
+
 
 @dataclass(frozen=True)
 class Explorer(ABC):
@@ -145,6 +152,11 @@ class Explorer(ABC):
     @property
     def weighs(self) -> bool:
         """Needs a bonus that an action promises before it is taken."""
+        return False
+
+    @property
+    def lets_pi_act(self) -> bool:
+        """Whether π itself acts at times: it needs π's network where μ has its own."""
         return False
 
     @property
