@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import QUICKLY
+
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- run by tests/test_readme.py -->"
 PAGES = {  # and what is there in the end
@@ -55,7 +57,7 @@ def quick(line: str) -> str:
 
 def run(command: list[str], folder: Path) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    environment = QUICKLY | {"PATH": path}
     result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
