@@ -21,6 +21,7 @@ from adac.errors import RunError, UserError
 from adac.runs.checkpoint import Store
 from adac.training import evaluation
 from adac.training.learner import Learner
+from adac.training.train import train
 from hostile import held_elsewhere
 
 SMALL: dict[str, Any] = {
@@ -117,6 +118,21 @@ def test_an_optimiser_that_has_overflowed_is_said_without_a_folder() -> None:
     )
     with pytest.raises(RunError, match="not finite"):
         learner.learn(20, log_every=10)
+
+
+def test_a_step_past_the_plan_does_not_change_the_plan(tmp_path: Path) -> None:
+    """Three environments end at 42 of 40; a kill then cost the last evaluation."""
+    learner = small(num_envs=3).learn(40, out=tmp_path, eval_every=25, eval_episodes=1)
+    assert learner.step == 42
+    config = (tmp_path / "config.json").read_text()
+    learner.evaluated = 27
+    learner.save(tmp_path)
+    assert adac("resume", tmp_path) == 0
+    assert (tmp_path / "config.json").read_text() == config
+    assert steps_of(tmp_path) == [27, 42]
+    assert train(learner, 40, out=tmp_path / "copy")  # as a trial of a sweep does
+    with pytest.raises(UserError, match="at step 42 already, past 39"):
+        train(learner, 39)
 
 
 def test_a_copy_of_the_best_does_not_detach_the_run(tmp_path: Path) -> None:

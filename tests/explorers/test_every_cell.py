@@ -76,20 +76,20 @@ def cells() -> list[Agent]:
     return found
 
 
-def lived(agent: Agent) -> Any:
+def lived(agent: Agent, updates: tuple[bool, ...] = (False, True)) -> Any:
     """Act, remember, collect, learn: an agent's whole step, in one program."""
     obs, data = observations(2), batch()
     explorer = agent.explorer.at(10)
 
     def step(key: jax.Array) -> Any:
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(key, 2 + len(updates))
         state = core.init(agent, 3, 2, keys[0])
         memory = explorer.init_memory(2, core.Sizes(3, 2, TINY.latent))
         action, memory = core.act(agent, state, obs, memory, jnp.ones(2, bool), keys[1])
         if agent.intrinsic is not None:
             raw = data.obs, data.action, data.next_obs
             state = state._replace(intrinsic=agent.intrinsic.collect(state.intrinsic, *raw)[0])
-        for k, improve in zip(keys[2:], (False, True), strict=True):
+        for k, improve in zip(keys[2:], updates, strict=True):
             state, metrics = core.update(agent, state, data, k, jnp.float32(0.5), improve=improve)
         return action, state, metrics
 
@@ -98,7 +98,8 @@ def lived(agent: Agent) -> Any:
 
 @pytest.mark.parametrize("agent", cells()[::14], ids=lambda a: type(a.explorer).__name__)
 def test_a_step_is_finite_and_in_range(agent: Agent) -> None:
-    action, state, metrics = jax.jit(lived(agent))(jax.random.key(0))
+    # An update that improves the policies does all that another one does; compiling takes longest.
+    action, state, metrics = jax.jit(lived(agent, (True,)))(jax.random.key(0))
     assert np.all(np.abs(action) <= 1.0)
     for leaf in jax.tree.leaves((state, metrics)):
         assert np.isfinite(leaf).all()

@@ -266,7 +266,8 @@ def resume(
         schedule = _schedule(config)
         if steps is not None and steps < learner.step:
             raise UserError(f"{folder} is at step {learner.step:,} already, past --steps {steps:,}")
-        total = max(total, learner.step)  # where several environments stepped past it
+        if learner.step - total >= learner.loop.environments.stride:  # a plan of another version
+            total = learner.step
         evaluated = not schedule.eval_every or learner.evaluated == learner.step
         if learner.step >= total and evaluated:
             print(

@@ -155,10 +155,15 @@ class Environments:
         place = i if i < EVALUATION else i + 1
         return episode_seed(self.seed, place, int(self.episodes[i]))
 
+    @property
+    def stride(self) -> int:
+        """Environment steps that one step of all of them takes."""
+        return self.num_envs * self.action_repeat
+
     def step(self, action: Floats) -> Step:
         """Act [N, d] in [-1, 1]; afterwards `obs` and `first` are those of the next step."""
         scaled = self.scaling.to_task(action)
-        step = self.steps + self.num_envs * self.action_repeat
+        step = self.steps + self.stride
         for env, one in zip(self._elsewhere, scaled, strict=False):
             env.start(one)  # all of them at once
         taken = [self._ask(env, one, step) for env, one in zip(self.envs, scaled, strict=True)]

@@ -157,7 +157,7 @@ def train(
     `Learner.learn` explains the options; `stop` is asked before every step.
     """
     until, schedule = whole("steps", until), schedule or Schedule()
-    if until < learner.step:
+    if learner.step - until >= learner.loop.environments.stride:  # the last step may pass it
         raise UserError(f"the run is at step {learner.step} already, past {until}")
     horizon = max(until if horizon is None else whole("horizon", horizon), 1)
     folder = None if out is None else Path(out).absolute()  # wherever a callback may go
