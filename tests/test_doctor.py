@@ -157,6 +157,18 @@ def test_returns_of_short_episodes_allow_values_of_endless_ones() -> None:
     assert one(examine(cut), "size of Q").level is Level.wrong
 
 
+def test_a_width_that_follows_a_bonus_may_be_wanted() -> None:
+    found = one(examine(tables("adac-td3-vime", spread=0.01)), "width of μ")
+    assert found.level is Level.doubtful
+
+
+def test_values_in_other_units_and_rewards_that_are_not_wanted_are_not_judged() -> None:
+    scaled = examine(tables(config={"reward_units": True}, q=1e6))
+    assert "size of Q" not in levels(scaled)
+    free = examine(with_returns(tables("adac-td3-vime", {"reward_free": True}), "0"))
+    assert "reward" not in levels(free)
+
+
 def test_soft_values_may_hold_the_entropy() -> None:
     soft = tables("sac", q=1_100, temperature=1.0)  # 2 · 400 + 8 ln 2 / (1 − γ)
     hard = tables("sac", q=1_100, temperature=0.01)
@@ -217,6 +229,6 @@ def test_training_ends_with_what_is_clearly_wrong(
     assert adac("train", "tests/Nothing-v0", *few, *tiny, "--out", tmp_path / "a") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("reward: all of 12 episodes returned 0")
-    assert last.endswith("try --set intrinsic=rnd, or more steps")
+    assert last.endswith("try --agent adac-explore, or --set intrinsic=rnd")
     warn(write(tmp_path / "doubtful", tables(saturation_pi=0.96)))
     assert not capsys.readouterr().out

@@ -104,19 +104,19 @@ def behaviour_collapsed(tables: Tables) -> Finding | None:
     says = f"a standard deviation of {spread:.2g} within a state, where actions are from -1 to 1"
     if spread >= COLLAPSED:
         return Finding("width of μ", Level.fine, says)
-    wider = max(1.0, 3 * float(beta))
+    wider, led = max(1.0, 3 * float(beta)), tables.setting("eta") is not None
     return Finding(
         "width of μ",
-        Level.wrong,
-        f"{says}: μ no longer explores",
+        Level.doubtful if led else Level.wrong,
+        f"{says}: μ no longer explores" + (", unless the bonus leads it" if led else ""),
         f"--set beta_start={wider:g} beta_end={wider:g}",
     )
 
 
 def overestimation(tables: Tables) -> Finding | None:
     q, values = _late(tables.metrics, "q"), _values_of_returns(tables)
-    if q is None or not any(values):
-        return None
+    if q is None or not any(values) or tables.setting("reward_units"):
+        return None  # nothing to compare, or Q is in other units than the returns
     highest, scale = max(values), max(abs(value) for value in values)
     bonus = tables.setting("eta") is not None
     says = f"Q is {_short(q)}, and the best episode was worth {_short(highest)} at most"
@@ -135,10 +135,10 @@ def overestimation(tables: Tables) -> Finding | None:
 
 def no_reward_seen(tables: Tables) -> Finding | None:
     returns, episodes = _returns(tables), _last(tables.metrics, "episodes") or 0
-    if not returns or episodes < FEW:
+    if not returns or episodes < FEW or tables.setting("reward_free"):
         return None
     low, high = min(returns), max(returns)
-    subject, remedy = "reward", "--set intrinsic=rnd, or more steps"
+    subject, remedy = "reward", "--agent adac-explore, or --set intrinsic=rnd"
     if tables.setting("eta") is not None:
         remedy = f"--set eta={3 * float(tables.setting('eta')):.2g}, or more steps"
     if low == high:
