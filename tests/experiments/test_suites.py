@@ -15,8 +15,8 @@ from adac.errors import UserError
 from adac.experiments.analysis import published
 from adac.experiments.analysis.figures import KINDS
 from adac.experiments.paper import ppo
-from adac.experiments.sweeps import suites
-from adac.experiments.sweeps.suites import SUITES, Suite, narrow, parse_seeds, read_toml, trials
+from adac.experiments.sweeps import suite_files, suites
+from adac.experiments.sweeps.suites import SUITES, Suite, narrow, parse_seeds, trials
 from adac.experiments.sweeps.trials import Trial, make_trial
 from adac.runs.folder import label_of, read_config
 from adac.training.train import Schedule
@@ -119,7 +119,7 @@ settings = { particles = 8 }
 def test_a_toml_file_is_tasks_times_agents_and_variants_times_seeds(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(GOOD)
-    suite = suites.find(str(path))
+    suite = suite_files.find(str(path))
     made = trials(suite)
     assert suite.name == "mine"
     assert [(t.label, t.seed) for t in made] == [
@@ -154,7 +154,7 @@ def test_a_bad_toml_file_is_one_sentence(
     path = tmp_path / "mine.toml"
     path.write_text(GOOD.replace(*change))
     with pytest.raises(UserError, match=sentence):
-        trials(read_toml(path))
+        trials(suite_files.read_toml(path))
 
 
 def test_a_task_may_name_the_module_that_registers_it(
@@ -168,12 +168,14 @@ def test_a_task_may_name_the_module_that_registers_it(
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "mine.toml"
     path.write_text('tasks = ["registers_a_task:Mine-v0"]\nagents = ["td3"]\nsteps = 100\n')
-    assert {trial.task for trial in trials(read_toml(path))} == {"registers_a_task:Mine-v0"}
+    assert {trial.task for trial in trials(suite_files.read_toml(path))} == {
+        "registers_a_task:Mine-v0"
+    }
 
 
 def test_an_unknown_sweep_names_the_near_ones() -> None:
     with pytest.raises(UserError, match="did you mean cartpole"):
-        suites.find("cartpol")
+        suite_files.find("cartpol")
 
 
 def test_ppo_without_its_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +187,7 @@ def test_ppo_without_its_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) 
 def test_a_sweep_may_end_its_trials_at_a_return(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(GOOD.replace("steps = 1000", "steps = 1000\nstop_return = -90.5"))
-    assert {trial.schedule.stop_return for trial in trials(read_toml(path))} == {-90.5}
+    assert {trial.schedule.stop_return for trial in trials(suite_files.read_toml(path))} == {-90.5}
 
 
 def test_ppo_says_what_it_does_not_do() -> None:
@@ -234,3 +236,22 @@ def test_an_experiment_is_named_in_one_place() -> None:
         assert f"{name} " in listed
         assert suite.title in listed
         assert suite.figure in KINDS
+
+
+def test_actions_are_repeated_with_one_update_per_environment_step(tmp_path: Path) -> None:
+    lines = 'tasks = ["Pendulum-v1"]\nagents = ["td3"]\nseeds = 1\nsteps = 100\n'
+    (tmp_path / "plain.toml").write_text(lines)
+    (tmp_path / "twice.toml").write_text(lines + "action_repeat = 2\n")
+    plain, twice = (
+        trials(suite_files.find(str(tmp_path / f"{name}.toml")))[0] for name in ("plain", "twice")
+    )
+    assert twice.env_kwargs == {"action_repeat": 2}
+    assert twice.agent["updates_per_step"] == 2
+    assert "action_repeat" not in plain.identity()  # published trials keep their ids
+    assert plain.id != twice.id
+    explored = {t.task: t for t in trials(SUITES["exploration"])}
+    assert explored["dm_control/hopper-hop-v0"].action_repeat == 2
+    assert explored["MountainCarContinuous-v0"].action_repeat == 1
+    (tmp_path / "none.toml").write_text(lines + "action_repeat = 0\n")
+    with pytest.raises(UserError, match="action_repeat"):
+        suite_files.find(str(tmp_path / "none.toml"))

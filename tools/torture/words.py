@@ -17,7 +17,7 @@ from gymnasium import spaces
 from adac.cli.main import app, main
 from adac.core import presets, settings
 from adac.errors import AdacError
-from adac.experiments.sweeps import suites
+from adac.experiments.sweeps import suite_files, suites
 from adac.training.environments import check_spaces
 from torture.tally import Tally
 
@@ -108,7 +108,7 @@ def sweep(draw: random.Random, folder: Path) -> None:
         lines[line] = draw.choice((f"{key}= {draw.choice(odd)}", draw.choice(odd), key))
     path = folder / "sweep.toml"
     path.write_text("\n".join(lines), "utf-8")
-    suites.trials(suites.read_toml(path))
+    suites.trials(suite_files.read_toml(path))
     suites.parse_seeds(draw.choice(VALUES))
 
 

@@ -12,7 +12,7 @@ import typer
 from adac.cli.options import spelled_out, steps_option
 from adac.errors import UserError
 from adac.experiments.analysis import figures
-from adac.experiments.sweeps import suites
+from adac.experiments.sweeps import suite_files, suites
 from adac.experiments.sweeps.suites import PAPER, SUITES, Suite
 from adac.experiments.sweeps.trials import Trial, checkpoint_step, is_done
 
@@ -81,7 +81,7 @@ def _reproduce(name: str, options: SweepOptions) -> None:
 
 
 def _suite(what: str, options: SweepOptions) -> Suite:
-    suite = suites.narrow(suites.find(what), options.task or [], options.agent or [])
+    suite = suites.narrow(suite_files.find(what), options.task or [], options.agent or [])
     if options.seeds is not None:
         suite = dataclasses.replace(suite, seeds=suites.parse_seeds(options.seeds))
     if options.steps is not None:

@@ -1,4 +1,4 @@
-"""The named experiments as values, and sweeps described in a TOML file.
+"""The named experiments as values; sweeps described in a TOML file are read by `suite_files`.
 
 A suite is tasks × entrants × seeds. An entrant is a line in the legend: a named agent, with some
 of its settings changed.
@@ -6,10 +6,8 @@ of its settings changed.
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -18,6 +16,7 @@ from adac.core import presets
 from adac.core.explorers import Analogous
 from adac.envs import SUITE, import_module_of, register_package_of
 from adac.errors import UserError
+from adac.experiments.paper import ppo
 from adac.experiments.sweeps.trials import Trial, make_trial
 from adac.training.train import Schedule
 
@@ -39,14 +38,24 @@ class Suite:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     schedule: Mapping[str, Any] = field(default_factory=dict)  # what differs from `plan`
     num_envs: int = 1
+    action_repeat: int | Mapping[str, int] = 1  # for all tasks, or for those that have one
     snapshots: tuple[str, ...] = ()  # entrants whose policies are looked at, with the first seed
     figure: str = "curves"  # the kind that `adac reproduce` draws
     adac_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # for each task
 
     def settings_of(self, task: str, entrant: Entrant) -> Mapping[str, Any]:
-        """What an entrant itself says counts more than what the task's ADAC agents have."""
+        """What an entrant itself says counts more than what the task's ADAC agents have.
+
+        Where actions are repeated there is still one update per environment step.
+        """
         own = self.adac_settings.get(task, {}) if _is_adac(entrant.agent) else {}
-        return {**own, **entrant.settings}
+        repeat = self.repeat_of(task)
+        often = {"updates_per_step": repeat} if repeat > 1 and entrant.agent != ppo.NAME else {}
+        return {**often, **own, **entrant.settings}
+
+    def repeat_of(self, task: str) -> int:
+        repeat = self.action_repeat
+        return repeat if isinstance(repeat, int) else repeat.get(task, 1)
 
     def steps_of(self, task: str) -> int:
         if isinstance(self.steps, int):
@@ -106,6 +115,7 @@ def _trial(suite: Suite, task: str, entrant: Entrant, seed: int) -> Trial:
         label=entrant.label,
         schedule=dataclasses.replace(plan(steps), **suite.schedule),
         num_envs=suite.num_envs,
+        action_repeat=suite.repeat_of(task),
         snapshots=entrant.label in suite.snapshots and seed == suite.seeds[0],
     )
 
@@ -253,23 +263,21 @@ _PAPER = (
 )
 # Sparse rewards and swing-ups on which others publish, and mazes; `analysis.published` has theirs.
 BONUSES = ("vime", "rnd", "disagreement", "counts", "ex2", "icm")
+DM_CONTROL = (
+    "dm_control/cartpole-swingup_sparse-v0",
+    "dm_control/pendulum-swingup-v0",
+    "dm_control/acrobot-swingup_sparse-v0",
+    "dm_control/finger-turn_hard-v0",
+    "dm_control/hopper-hop-v0",
+)
 EXPLORATION = Suite(
     "exploration",
     "Exploration that the field can compare: dm_control, classic tasks and mazes",
-    (
-        "dm_control/cartpole-swingup_sparse-v0",
-        "dm_control/pendulum-swingup-v0",
-        "dm_control/acrobot-swingup_sparse-v0",
-        "dm_control/finger-turn_hard-v0",
-        "dm_control/hopper-hop-v0",
-        MOUNTAIN_CAR,
-        SWING_UP,
-        "PointMaze_UMaze-v3",
-        "PointMaze_Medium-v3",
-    ),
-    named("adac-td3", "td3", "sac"),
+    (*DM_CONTROL, MOUNTAIN_CAR, SWING_UP, "PointMaze_UMaze-v3", "PointMaze_Medium-v3"),
+    named("adac-explore", "adac-td3", "td3", "sac", "td3-pink", "maxinfo-sac"),
     200_000,
     schedule={"eval_every": 5_000},
+    action_repeat={task: 2 for task in DM_CONTROL},  # as most of the published figures have it
 )
 PAPER: dict[str, Suite] = {suite.name: suite for suite in _PAPER}
 EXPLORERS = Suite(
@@ -290,95 +298,3 @@ EXPLORERS = Suite(
     seeds=(0, 1, 2),
 )
 SUITES: dict[str, Suite] = PAPER | {one.name: one for one in (EXPLORATION, EXPLORERS)}
-
-
-def find(what: str) -> Suite:
-    """A TOML file, or the name of an experiment."""
-    if what in SUITES:
-        return SUITES[what]
-    path = Path(what)
-    if path.suffix == ".toml" or path.is_file():
-        return read_toml(path)
-    near = difflib.get_close_matches(what, SUITES, n=3, cutoff=0.4) or list(SUITES)
-    raise UserError(f"there is no sweep '{what}'; did you mean {', '.join(near)}, or a TOML file?")
-
-
-# -- TOML -----------------------------------------------------------------------------------------
-
-_SCHEDULE = tuple(f.name for f in dataclasses.fields(Schedule))
-_KEYS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "title": str, "tasks": list, "agents": list, "seeds": (int, list),
-    "steps": (int, dict), "num_envs": int, "settings": dict, "variants": list,
-    **dict.fromkeys(_SCHEDULE, int), "stop_return": (int, float),
-    "save_best": bool,
-}  # fmt: skip
-
-
-def read_toml(path: Path) -> Suite:
-    """The schema is in docs/experiments.md; anything that is not in it is refused."""
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from None
-    _check(data, _KEYS, str(path))
-    for needed in ("tasks", "steps"):
-        if needed not in data or data[needed] in ([], {}):
-            raise UserError(f"{path} has no '{needed}'")
-    steps = data["steps"]
-    for each in steps.values() if isinstance(steps, dict) else [steps]:
-        if not isinstance(each, int) or each < 1:
-            raise UserError(f"{path}: 'steps' must be whole numbers of at least 1, not {each!r}")
-    if data.get("num_envs", 1) < 1:
-        raise UserError(f"{path}: 'num_envs' must be at least 1, not {data['num_envs']}")
-    common = data.get("settings", {})
-    entrants = [Entrant(agent, agent, common) for agent in _texts(data, "agents", path)]
-    entrants += [_variant(variant, common, path) for variant in data.get("variants", [])]
-    if not entrants:
-        raise UserError(f"{path} names neither agents nor variants")
-    name = data.get("name", path.stem)
-    return Suite(
-        name=name,
-        title=data.get("title", ""),
-        tasks=tuple(_texts(data, "tasks", path)),
-        entrants=tuple(entrants),
-        steps=steps,
-        seeds=_seeds(data.get("seeds", 5), path),
-        schedule={key: data[key] for key in _SCHEDULE if key in data},
-        num_envs=data.get("num_envs", 1),
-    )
-
-
-def _check(data: Any, keys: Mapping[str, type | tuple[type, ...]], where: str) -> None:
-    if not isinstance(data, dict):
-        raise UserError(f"{where} must be a table")
-    for key, value in data.items():
-        if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1) or sorted(keys)
-            raise UserError(f"{where} has the unknown key '{key}'; did you mean {', '.join(near)}?")
-        if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
-            raise UserError(f"{where}: '{key}' cannot be {value!r}")
-
-
-def _texts(data: Mapping[str, Any], key: str, path: Path) -> list[str]:
-    values = data.get(key, [])
-    if not all(isinstance(value, str) for value in values):
-        raise UserError(f"{path}: '{key}' must be a list of names")
-    return list(values)
-
-
-def _seeds(value: int | list[Any], path: Path) -> tuple[int, ...]:
-    seeds = tuple(range(value)) if isinstance(value, int) else tuple(value)
-    if not seeds or not all(isinstance(seed, int) for seed in seeds):
-        raise UserError(f"{path}: 'seeds' must be how many, or a list of numbers")
-    return seeds
-
-
-def _variant(data: Any, common: Mapping[str, Any], path: Path) -> Entrant:
-    where = f"{path}: a variant"
-    _check(data, {"label": str, "agent": str, "settings": dict}, where)
-    for needed in ("label", "agent"):
-        if needed not in data:
-            raise UserError(f"{where} has no '{needed}'")
-    return Entrant(data["label"], data["agent"], {**common, **data.get("settings", {})})

@@ -54,6 +54,7 @@ class Trial:
     steps: int
     schedule: Schedule = field(default_factory=Schedule)
     num_envs: int = 1
+    action_repeat: int = 1
     snapshots: bool = False  # keep π and μ at a few states and stages, for a figure
 
     def __post_init__(self) -> None:
@@ -73,7 +74,12 @@ class Trial:
             "steps": self.steps,
             "num_envs": self.num_envs,
             "schedule": schedule,
+            **self.env_kwargs,
         }
+
+    @property
+    def env_kwargs(self) -> dict[str, Any]:
+        return {} if self.action_repeat == 1 else {"action_repeat": self.action_repeat}
 
     @property
     def id(self) -> str:
@@ -105,6 +111,7 @@ def make_trial(
     label: str | None = None,
     schedule: Schedule | None = None,
     num_envs: int = 1,
+    action_repeat: int = 1,
     snapshots: bool = False,
 ) -> Trial:
     """A trial of a named agent; `overrides` are settings by name, as in `adac train --set`."""
@@ -126,6 +133,7 @@ def make_trial(
         steps=steps,
         schedule=schedule or Schedule(),
         num_envs=num_envs,
+        action_repeat=action_repeat,
         snapshots=snapshots,
     )
 
@@ -192,7 +200,13 @@ def _learner(trial: Trial, folder: Path) -> Learner:
         learner = Learner.load(folder)
     else:
         agent = settings.from_json(trial.agent)
-        learner = Learner(trial.task, agent, seed=trial.seed, num_envs=trial.num_envs)
+        learner = Learner(
+            trial.task,
+            agent,
+            seed=trial.seed,
+            num_envs=trial.num_envs,
+            env_kwargs=trial.env_kwargs,
+        )
     learner.agent_name, learner.label = trial.agent_name, trial.label
     return learner
 
@@ -226,7 +240,7 @@ def _config(trial: Trial) -> dict[str, Any]:
     return {
         "format": "adac-run-1",
         "env": trial.task,
-        "env_kwargs": {},
+        "env_kwargs": trial.env_kwargs,
         "agent_name": trial.agent_name,
         "agent": dict(trial.agent),
         "seed": trial.seed,
