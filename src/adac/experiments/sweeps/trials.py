@@ -66,7 +66,10 @@ class Trial:
     def identity(self) -> dict[str, Any]:
         """All that a result depends on; how often it is saved or looked at is not part of that."""
         schedule = dataclasses.asdict(self.schedule)
-        del schedule["checkpoint_every"], schedule["save_best"], schedule["video_every"]
+        for looks in ("checkpoint_every", "save_best", "video_every", "info_keywords"):
+            del schedule[looks]
+        if not schedule["offline"]:  # younger than published trials, which keep their names
+            del schedule["offline"]
         return {
             "task": self.task,
             "agent": comparable(self.agent),
