@@ -131,9 +131,7 @@ def _row(trial: Trial, options: Options, screen: Board) -> Row:
 class _Sweep:
     """The driver's loop over running Ray tasks."""
 
-    def __init__(
-        self, rows: list[Row], home: Home, options: Options, screen: Board, judge: Judge
-    ):
+    def __init__(self, rows: list[Row], home: Home, options: Options, screen: Board, judge: Judge):
         self.ray: Any = importlib.import_module("ray")
         self.rows, self.home, self.judge = rows, home, judge
         self.options, self.screen = options, screen

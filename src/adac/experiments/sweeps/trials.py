@@ -33,7 +33,6 @@ REPORT_SECONDS = 1.0
 STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of the run at which snapshots are taken
 
 
-
 class Notify(Protocol):
     def __call__(self, step: int, value: float | None, evaluated: int = -1) -> None:
         """The step, the last return, and the step of the evaluation that it is of."""
