@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from adac.core import agent as core
 from adac.core.agent import Agent, AgentState, Metrics
 from adac.core.bases import SAC, Base, Deterministic
-from adac.core.batch import Batch
+from adac.core.batch import Batch, batch_fields
 from adac.core.critics import Scalar
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, View
 from adac.core.intrinsic import Intrinsic
@@ -84,7 +84,7 @@ def random_batch(
 
 
 def row_spec(obs_dim: int = OBS, action_dim: int = ACTION) -> RowSpec:
-    return RowSpec.of_batch(core.batch_fields(obs_dim, action_dim))
+    return RowSpec.of_batch(batch_fields(obs_dim, action_dim))
 
 
 def unpack(rows: Any, obs_dim: int = OBS, action_dim: int = ACTION) -> Batch:

@@ -9,22 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from adac.core.bases import Base, Deterministic
 from adac.core.batch import Batch
-from adac.core.critics import Bootstrap, Critic, Raised, Scalar, Value
+from adac.core.critics import TD_ERROR, Bootstrap, Critic, Raised, Scalar, Value
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import choices, part, setting
 from adac.core.intrinsic import Intrinsic
 from adac.core.nets import Adam, Net, begin, copied, descend, follow, optimisers
-from adac.core.networks import Actor, Networks, split_trained
+from adac.core.networks import Actor, Networks, with_statistics
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.reward_scale import Scales, in_units, none_yet, units
-from adac.core.validation import at_least, counts
+from adac.core.validation import at_least, between, counts
 
 Metrics = dict[str, Array]
 PARTS: dict[str, Any] = {
@@ -56,12 +55,10 @@ class Agent:
         4, "On goal tasks, goals of hindsight for each real one (HER, 'future'); 0 is none."
     )
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
-    reward_free: bool = setting(
-        False, "No critic sees the task's reward: the bonus alone drives the behaviour."
-    )
-    reward_units: bool = setting(
-        False, "Critics learn rewards in units of their running root mean square."
-    )
+    priority_alpha: float = setting(0.0, "Replay is drawn by |TD error|^α (PER); 0: uniformly.")
+    priority_beta: float = setting(0.4, "How far the loss corrects for it at first; at the end, 1.")
+    reward_free: bool = setting(False, "No critic sees the task's reward, only the bonus.")
+    reward_units: bool = setting(False, "Rewards are learned in units of their root mean square.")
 
     def __post_init__(self) -> None:
         for name, kind in PARTS.items():
@@ -70,7 +67,8 @@ class Agent:
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
         counts(self, 1, "batch_size", "replay_size", "n_steps")
         counts(self, 0, "warmup", "learn_after", "hindsight")
-        at_least(self, 0, "updates_per_step")
+        at_least(self, 0, "updates_per_step", "priority_alpha")
+        between(self, 0, 1, "priority_beta")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")
         if self.explorer.weighs and not (self.intrinsic and self.intrinsic.promises):
@@ -138,7 +136,7 @@ def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
 
 
 # Keys beside those that have always been split off: the explorer's, and each stream's.
-EXPLORER, CRITIC, STREAMS = 3, 100, 200
+EXPLORER, PRIORITY, CRITIC, STREAMS = 3, 99, 100, 200
 
 
 def init_memory(agent: Agent, num_envs: int, obs_dim: int, action_dim: int) -> Any:
@@ -192,16 +190,24 @@ def greedy(agent: Agent, policy: AgentState | Policy, obs: Array) -> Array:
 
 
 def update(
-    agent: Agent, state: AgentState, batch: Batch, key: Array, progress: Array, *, improve: bool
+    agent: Agent,
+    state: AgentState,
+    batch: Batch,
+    key: Array,
+    progress: Array,
+    *,
+    improve: bool,
+    weights: Array | None = None,
 ) -> tuple[AgentState, Metrics]:
     """One learning step, in the order of Algorithms 2 and 3; `progress` in [0, 1] anneals.
 
-    `improve` is static: whether the policies and targets move too, or the critics alone.
+    `improve` is static: whether the policies and targets move too, or the critics alone. With
+    `weights` [B] of the transitions in the critics' loss, TD_ERROR [B] is among the metrics.
     """
     target_key, base_key, xi_key, model_key = jax.random.split(key, 4)
     state, batch, model_metrics = _improve_intrinsic(agent, state, batch, model_key)
     adam = optimisers(agent.base, state.critic, progress)
-    state, metrics = _improve_critics(agent, state, batch, target_key, adam)
+    state, metrics = _improve_critics(agent, state, batch, target_key, adam, weights)
     metrics |= model_metrics
     if improve and agent.explorer.joins_the_base:
         keys = base_key, xi_key
@@ -237,7 +243,7 @@ def _improve_intrinsic(
 
 
 def _improve_critics(
-    agent: Agent, state: AgentState, batch: Batch, key: Array, adam: Adam
+    agent: Agent, state: AgentState, batch: Batch, key: Array, adam: Adam, weights: Array | None
 ) -> tuple[AgentState, Metrics]:
     """Every critic of every stream towards its own reward."""
     bonus = None if agent.intrinsic is None else batch.bonus
@@ -249,7 +255,7 @@ def _improve_critics(
     steps = [
         Bootstrap(
             batch.obs, batch.action, reward, discount,
-            batch.next_obs, action, extra, key_of(CRITIC + stream),
+            batch.next_obs, action, extra, key_of(CRITIC + stream), weights,
         )
         for stream, (reward, (action, extra)) in enumerate(zip(rewards, nexts, strict=True))
     ]  # fmt: skip
@@ -264,9 +270,12 @@ def _improve_critics(
         return total, ([q for _, (q, _) in found], tuple(tuple(m) for _, (_, m) in found))
 
     critic, (total, (q, members)) = descend(loss, adam(agent.base.critic_lr), state.critic)
-    critic = critic._replace(params=_with_statistics(critic.params, members))
+    critic = critic._replace(params=with_statistics(critic.params, members))
     names = ("q", "q_behaviour", *(f"q_behaviour_{n}" for n in range(2, len(q))))[: len(q)]
     metrics = {"critic_loss": total, **dict(zip(names, q, strict=True)), **units(scales)}
+    if weights is not None:
+        task = steps[0]._replace(key=key_of(PRIORITY))
+        metrics[TD_ERROR] = agent.critic.error(state.critic.params[0], targets[0], task)
     return state._replace(critic=critic, rewards=scales), metrics
 
 
@@ -294,11 +303,6 @@ def _term(agent: Agent, state: AgentState, key: Array) -> Callable[[Array, Array
     seen = view(agent, behaviour_policy(agent, state))
     key = jax.random.fold_in(key, EXPLORER)
     return lambda obs, action: agent.explorer.raised(seen, obs, action, key)
-
-
-def _with_statistics(trained: Any, passed: Any) -> Any:
-    """Weights from the optimiser, running statistics from the pass through the networks."""
-    return eqx.combine(split_trained(trained)[0], split_trained(passed)[1])
 
 
 def _improve_both_policies(

@@ -19,6 +19,8 @@ from adac.core.networks import Networks
 from adac.core.renorm import RenormQNetwork
 from adac.core.validation import counts, typed
 
+TD_ERROR = "td_error"  # a metric: of each transition [B], where transitions have weights
+
 
 class Value(Protocol):
     """Q(s, ·) at some states: all that a base or an explorer knows of a critic."""
@@ -44,6 +46,7 @@ class Bootstrap(NamedTuple):
     next_action: Array  # [B, d]
     extra: Array | float  # [B], added to the value of next_action: SAC's entropy
     key: Array | None = None  # for critics that draw actions of their own
+    weights: Array | None = None  # [B], of the transitions in the loss; None: all alike
 
 
 @dataclass(frozen=True)
@@ -89,14 +92,33 @@ class Critic(ABC):
         self, members: Sequence[Any], targets: Sequence[Any], step: Bootstrap
     ) -> tuple[Array, tuple[Array, Sequence[Any]]]:
         """The loss of one stream's members; its mean value; the members, if statistics moved."""
+        outs, target, members = self.outs_and_target(members, targets, step)
+        target = jax.lax.stop_gradient(target)
+        total = sum((self._weighted(out, target, step.weights) for out in outs), jnp.zeros(()))
+        return total, (jnp.mean(self.value(outs[0])), members)
+
+    def outs_and_target(
+        self, members: Sequence[Any], targets: Sequence[Any], step: Bootstrap
+    ) -> tuple[Sequence[Array], Array, Sequence[Any]]:
+        """Each member's numbers at (s, a), what they are to be, and the members as in `regress`."""
         if self.batch_renorm:
             outs, nexts, members = _joint_pass(members, step)
         else:
             nexts = [net(step.next_obs, step.next_action) for net in targets]
             outs = [net(step.obs, step.action) for net in members]
-        target = jax.lax.stop_gradient(self.target(nexts, step))
-        total = sum((self.loss(out, target) for out in outs), jnp.zeros(()))
-        return total, (jnp.mean(self.value(outs[0])), members)
+        return outs, self.target(nexts, step), members
+
+    def _weighted(self, out: Array, target: Array, weights: Array | None) -> Array:
+        if weights is None:
+            return self.loss(out, target)
+        each = jax.vmap(lambda o, t: self.loss(o[None], t[None]))(out, target)
+        return jnp.mean(weights * each)
+
+    def error(self, members: Sequence[Any], targets: Sequence[Any], step: Bootstrap) -> Array:
+        """|y − Q| of each transition, [B], the largest of the members."""
+        outs, target, _ = self.outs_and_target(members, targets, step)
+        y = jnp.mean(target.reshape(len(target), -1), axis=-1)
+        return jnp.max(jnp.stack([jnp.abs(y - self.value(out)) for out in outs]), axis=0)
 
     def at(self, network: Any, obs: Array) -> "NetworkValue":
         """Q(s, ·) at these states, with a network as it stands."""

@@ -194,3 +194,8 @@ def split_trained(tree: Any) -> tuple[Any, Any]:
         return jax.tree.map(lambda _: not is_running(node), node)
 
     return eqx.partition(tree, jax.tree.map(mark, tree, is_leaf=is_running))
+
+
+def with_statistics(trained: Any, passed: Any) -> Any:
+    """Weights from the optimiser, running statistics from the pass through the networks."""
+    return eqx.combine(split_trained(trained)[0], split_trained(passed)[1])

@@ -210,6 +210,8 @@ SYNONYMS = {
     "ent_coef": "initial_temperature",
     "polyak": "tau",
     "n_step": "n_steps",
+    "per_alpha": "priority_alpha",
+    "per_beta": "priority_beta",
     "activation_fn": "activation",
     "grad_clip": "max_grad_norm",
     "clip_grad_norm": "max_grad_norm",
@@ -362,7 +364,7 @@ LATER: dict[str, Any] = {
     "explorer.behaviour_entropy": None, "explorer.bonus_weight": "fixed",
     "reward_units": False,
     "hindsight": 4,  # no goal task could be learned on
-    "reward_free": False,
+    "reward_free": False, "priority_alpha": 0.0, "priority_beta": 0.4,
     "networks.activation": "relu", "base.lr_schedule": "constant", "base.lr_end": 0.0,
     "base.lr_updates": 0, "base.max_grad_norm": None, "base.weight_decay": 0.0,
 }  # fmt: skip

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from adac.core.critics import Bootstrap, Scalar, lowest
@@ -45,14 +44,12 @@ class SoftValue(Scalar):
         if self.batch_renorm:
             raise ValueError("soft values need target networks: set batch_renorm to false")
 
-    def regress(
+    def outs_and_target(
         self, members: Sequence[Any], targets: Sequence[Any], step: Bootstrap
-    ) -> tuple[Array, tuple[Array, Sequence[Any]]]:
+    ) -> tuple[Sequence[Array], Array, Sequence[Any]]:
         value = self.soft_value(targets, step)
-        target = jax.lax.stop_gradient(step.reward + step.discount * value)
         outs = [net(step.obs, step.action) for net in members]
-        total = sum((self.loss(out, target) for out in outs), jnp.zeros(()))
-        return total, (jnp.mean(self.value(outs[0])), members)
+        return outs, step.reward + step.discount * value, members
 
     def soft_value(self, networks: Sequence[Any], step: Bootstrap) -> Array:
         """V(s'), [B]."""

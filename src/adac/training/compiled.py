@@ -19,6 +19,7 @@ from jax import Array
 from adac.core import agent as core
 from adac.core.agent import Agent, AgentState, Metrics
 from adac.core.batch import Batch, batch_fields
+from adac.core.critics import TD_ERROR
 from adac.core.diagnose import diagnose as diagnose_agent
 from adac.core.explorers import Explorer, Policy, Transition
 from adac.core.normalise import Statistics
@@ -127,6 +128,7 @@ class Program:
         count: Array,
         progress: Array,
         improve: bool,
+        weights: Any = (),
     ) -> tuple[Arrays, Metrics]:
         arrays: Arrays = [*moving, *still]
         self.moving[improve].put(arrays, moving)
@@ -134,7 +136,8 @@ class Program:
         batch = with_late(self.batch(rows), late)
         key = jax.random.fold_in(key, count)
         state = self.whole.build(arrays)
-        new, metrics = core.update(self.agent, state, batch, key, progress, improve=improve)
+        more = {} if isinstance(weights, tuple) else {"weights": weights}
+        new, metrics = core.update(self.agent, state, batch, key, progress, improve=improve, **more)
         self._require_still(state, new, improve)
         return self.moving[improve].pack(moved(new, improve)), metrics
 
@@ -279,15 +282,26 @@ class RunningAgent:
         self.arrays = self.program.pack(state)
 
     def update(
-        self, rows: Any, key: Array, count: Any, progress: Any, *, improve: bool, late: Late = ()
-    ) -> None:
+        self,
+        rows: Any,
+        key: Array,
+        count: Any,
+        progress: Any,
+        *,
+        improve: bool,
+        late: Late = (),
+        weights: Any = (),
+    ) -> Any:
+        """With `weights` of the rows, their TD errors [B]."""
         moving, still = self.program.moving[improve], self.program.still[improve]
         new, metrics = self.program.update(
             moving.of(self.arrays), still.of(self.arrays), rows, late, key, count, progress,
-            improve=improve,
+            improve=improve, weights=weights,
         )  # fmt: skip
         moving.put(self.arrays, new)
+        errors = metrics.pop(TD_ERROR, None)
         self.metrics |= metrics
+        return errors
 
     act, remember, greedy, online = act, remember, greedy, online
     bonus, collect, observe, diagnose = bonus, collect, observe, diagnose
@@ -301,6 +315,10 @@ def metric_names(program: Program) -> list[str]:
     parts = program.moving[True].of(arrays), program.still[True].of(arrays)
     update: Any = program.update  # traced once, for this and for its first call
     late = no_late(program.agent)
-    _, learned = update.eval_shape(*parts, rows, late, key, count, zero, improve=True)
+    weights = jnp.ones(len(rows)) if program.agent.priority_alpha else ()
+    _, learned = update.eval_shape(
+        *parts, rows, late, key, count, zero, improve=True, weights=weights
+    )
+    learned.pop(TD_ERROR, None)
     seen = jax.eval_shape(program.verb(diagnose), program.whole.of(arrays), rows, rows, key, count)
     return [*sorted(learned), *sorted(seen)]

@@ -24,6 +24,7 @@ from adac.training.coverage import Coverage
 from adac.training.environments import Environments, Episode
 from adac.training.hindsight import hindsight_of
 from adac.training.memory import require_room
+from adac.training.priorities import Priorities
 from adac.training.replay import Places, Replay, Returns, Rows
 
 # Domains of the run's random keys: each use has its own.
@@ -65,6 +66,8 @@ class Loop:
             self._replay,
         )
         self._returns = Returns(agent.n_steps, agent.base.discount)
+        alpha, beta = agent.priority_alpha, agent.priority_beta
+        self._priorities = Priorities(self._replay, alpha, beta) if alpha else None
         self.updates = 0
         self.offline = 0  # updates that no step made due
         self._left_out = 0  # updates that were due and not made, or made and not due
@@ -235,15 +238,19 @@ class Loop:
 
     def _update(self) -> None:
         self.updates += 1
-        places = self._replay.draw(self.agent.batch_size)
-        self.running.update(
+        drawn_from, progress = self._priorities or self._replay, self.step / self.horizon
+        places = drawn_from.draw(self.agent.batch_size)
+        errors = self.running.update(
             self._take(places),
             self.keys[UPDATE],
             np.int32(self.updates),
-            np.float32(self.step / self.horizon),
+            np.float32(progress),
             improve=self.updates % self.agent.base.policy_delay == 0,
             late=self._late_bonus(places),
+            weights=self._priorities.weights(places, progress) if self._priorities else (),
         )
+        if self._priorities is not None:
+            self._priorities.expect(places, errors)
 
     def _take(self, places: Places) -> Rows:
         if self._hindsight is not None:
@@ -316,6 +323,9 @@ class Loop:
             "recent": [list(episode) for episode in self.recent],
             "collected": self._collected.tolist(),
         }
+        if self._priorities is not None:
+            rows, facts["priorities"] = self._priorities.snapshot()
+            arrays |= {f"priorities.{name}": value for name, value in rows.items()}
         return arrays, facts
 
     def restore(
@@ -352,6 +362,8 @@ class Loop:
         memory = self.init_memory(self.explorer)
         self.memory = unflatten({"memory": memory}, arrays)["memory"]
         self._replay.set_random_state(facts["replay_random"])
+        if self._priorities is not None:
+            self._priorities.restore(_part(arrays, "priorities."), facts.get("priorities"))
         self._begun = bool(facts["begun"])
         if not self._begun:
             return []
