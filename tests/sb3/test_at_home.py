@@ -1,5 +1,7 @@
 """Stable-Baselines3's own tools with our class: callbacks, VecNormalize, goals, refusals."""
 
+import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,23 @@ def test_what_cannot_be_is_one_sentence() -> None:
             ADAC(policy, env, **{"buffer_size": 10, **kwargs})
     with pytest.raises(AssertionError, match="only supports"):
         ADAC("MlpPolicy", "CartPole-v1")
+
+
+def test_the_pages_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/howto/stable-baselines3.md, with small networks and few steps."""
+    page = Path(__file__).parents[2] / "docs" / "howto" / "stable-baselines3.md"
+    (code,) = re.findall(r"test_at_home.py -->\n```python\n(.*?)```", page.read_text(), re.S)
+    small = "batch_size=8, buffer_size=200, policy_kwargs={'net_arch': [8]}, particles=4"
+    code = code.replace("10_000", "60").replace("eval_freq=1_000", "eval_freq=20")
+    code = code.replace("n_eval_episodes=5", "n_eval_episodes=1")
+    code = code.replace("learning_starts=500", f"learning_starts=20, {small}")
+    script = tmp_path / "example.py"
+    script.write_text(code)
+    monkeypatch.chdir(tmp_path)
+    found = runpy.run_path(str(script))
+    assert found["model"].num_timesteps == 60
+    assert np.isfinite(found["mean"])
+    assert (tmp_path / "best" / "best_model.zip").exists()
 
 
 def test_the_zoo_knows_every_agent() -> None:

@@ -77,8 +77,8 @@ def with_arguments(
 
 
 def at_first(value: Any) -> Any:
-    """A schedule's value at the start of the training."""
-    return float(value(1.0)) if callable(value) else value
+    """A schedule's value at the start of the training; half-way, of one that starts at 0."""
+    return float(value(1.0) or value(0.5)) if callable(value) else value
 
 
 def with_attributes(agent: Agent, attributes: Mapping[str, Any]) -> Agent:

@@ -53,8 +53,8 @@ class ScheduledProgram(Program):
 def _with_rate(agent: Agent, rate: Array) -> Agent:
     """Around the settings' own checks, which a number that is not yet known cannot pass."""
     base, changed = copy.copy(agent.base), copy.copy(agent)
-    for name in ("actor_lr", "critic_lr", "temperature_lr"):
-        if getattr(base, name, 0.0):
-            object.__setattr__(base, name, rate)
+    fixed = not getattr(base, "temperature_lr", 0.0)
+    for name in ("actor_lr", "critic_lr", *(() if fixed else ("temperature_lr",))):
+        object.__setattr__(base, name, rate)
     object.__setattr__(changed, "base", base)
     return changed
