@@ -32,6 +32,7 @@ from adac.core.presets import make as make_agent
 from adac.core.soft_value import SoftValue
 from adac.errors import AdacError, RunError, UserError
 from adac.runs.doctor import Finding, doctor
+from adac.training import jit
 from adac.training.callbacks import Callback
 from adac.training.learner import Learner
 from adac.training.policy import TargetPolicy as Policy
@@ -78,6 +79,7 @@ __all__ = [
     "init",
     "init_memory",
     "intrinsic",
+    "jit",
     "make_agent",
     "setting",
     "update",
