@@ -83,7 +83,7 @@ def lived(agent: Agent, updates: tuple[bool, ...] = (False, True)) -> Any:
 
     def step(key: jax.Array) -> Any:
         keys = jax.random.split(key, 2 + len(updates))
-        state = core.init(agent, 3, 2, keys[0])
+        state = begun = core.init(agent, 3, 2, keys[0])
         memory = explorer.init_memory(2, core.Sizes(3, 2, TINY.latent))
         action, memory = core.act(agent, state, obs, memory, jnp.ones(2, bool), keys[1])
         if agent.intrinsic is not None:
@@ -91,7 +91,7 @@ def lived(agent: Agent, updates: tuple[bool, ...] = (False, True)) -> Any:
             state = state._replace(intrinsic=agent.intrinsic.collect(state.intrinsic, *raw)[0])
         for k, improve in zip(keys[2:], updates, strict=True):
             state, metrics = core.update(agent, state, data, k, jnp.float32(0.5), improve=improve)
-        return action, state, metrics
+        return action, begun, state, metrics
 
     return step
 
@@ -99,7 +99,7 @@ def lived(agent: Agent, updates: tuple[bool, ...] = (False, True)) -> Any:
 @pytest.mark.parametrize("agent", cells()[::14], ids=lambda a: type(a.explorer).__name__)
 def test_a_step_is_finite_and_in_range(agent: Agent) -> None:
     # An update that improves the policies does all that another one does; compiling takes longest.
-    action, state, metrics = jax.jit(lived(agent, (True,)))(jax.random.key(0))
+    action, _, state, metrics = jax.jit(lived(agent, (True,)))(jax.random.key(0))
     assert np.all(np.abs(action) <= 1.0)
     for leaf in jax.tree.leaves((state, metrics)):
         assert np.isfinite(leaf).all()
@@ -108,8 +108,7 @@ def test_a_step_is_finite_and_in_range(agent: Agent) -> None:
 def test_every_cell_takes_a_step() -> None:
     """Its shapes, that is: nothing is compiled, so that all of them are done in seconds."""
     for agent in cells():
-        action, state, metrics = jax.eval_shape(lived(agent), jax.random.key(0))
-        before = jax.eval_shape(lambda a=agent: core.init(a, 3, 2, jax.random.key(0)))
+        action, before, state, metrics = jax.eval_shape(lived(agent), jax.random.key(0))
         assert action.shape == (2, 2)
         assert jax.tree.map(lambda leaf: leaf.shape, state) == jax.tree.map(
             lambda leaf: leaf.shape, before
