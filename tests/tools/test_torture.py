@@ -53,7 +53,7 @@ def test_the_design_has_every_pair_in_few_agents() -> None:
     found = set().union(*(matrix.pairs(case.kinds) for case in matrix.design()))
     assert found == wanted
     assert len(matrix.design()) < len(matrix.cases()) / 20
-    first = [set(kind) for kind in zip(*(c.kinds for c in matrix.design()[:16]), strict=True)]
+    first = [set(kind) for kind in zip(*(c.kinds for c in matrix.design()[:17]), strict=True)]
     assert [len(kind) for kind in first] == [len(factor) for factor in matrix.FACTORS]
 
 
@@ -154,7 +154,7 @@ def test_the_page_counts(tmp_path: Path) -> None:
     assert "| Damaged and forged files | 3 | 4 | 1 |" in text
     assert "- `a flip went unseen`" in text
     assert "Targets not reached: damaged and forged files (3 of 4); generated commands" in text
-    assert "2 agents, with 2 of 3 bases, 2 of 16 explorers" in text
+    assert "2 agents, with 2 of 3 bases, 2 of 17 explorers" in text
     state.tally("damage").mend()
     state.save()
     page.write(tmp_path / "page.md", State.open(state.path), {"damage": 3})

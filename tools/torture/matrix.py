@@ -16,6 +16,7 @@ from adac.core.explorers import (
     Explorer,
     GaussianNoise,
     GoalExploration,
+    Interleaved,
     MaxInfo,
     Mixture,
     Mulex,
@@ -57,6 +58,7 @@ EXPLORERS: dict[str, Explorer] = {
     "mulex": Mulex(),
     "maxinfo": MaxInfo(),
     "mixture": Mixture((GaussianNoise(), OrnsteinUhlenbeck())),
+    "interleaved": Interleaved(Analogous(particles=4, co_training=False), pi_stretch=10),
     "then": Then(GaussianNoise(), ColouredNoise(), 90),
 }
 INTRINSIC: dict[str, Intrinsic | None] = {
