@@ -42,7 +42,7 @@ def leaves(priorities: Priorities) -> Any:
 def test_rows_are_drawn_in_proportion(rows: int) -> None:
     priorities = Priorities(buffer(8, rows), 0.5, 0.4)
     count = min(rows, 8)
-    errors = np.arange(1.0, count + 1.0) ** 2
+    errors = (np.arange(1.0, count + 1.0) / 3.0) ** 2  # below and above the first priority, 1
     priorities.draw(1)
     priorities.expect(np.arange(count), errors)
     drawn = np.bincount(priorities.draw(20_000), minlength=count) / 20_000

@@ -55,18 +55,17 @@ class Priorities:
 
     def expect(self, places: Places, errors: Any) -> None:
         """The TD errors of an update that may still run."""
-        self._expected = self.replay.inserted - 1 - self.replay.ages(places), errors
+        self._expected = places, errors
 
     def settle(self) -> None:
-        """Take in the errors of the latest update; rows that have been overwritten are left out."""
+        """Take in the errors of the latest update; `_admit` follows, for rows that came over it."""
         if self._expected is None:
             return
-        (numbers, errors), self._expected = self._expected, None
+        (places, errors), self._expected = self._expected, None
         found = (np.abs(np.asarray(errors, np.float64)) + EPSILON) ** self.alpha
         found = np.where(np.isfinite(found), found, self.largest)
         self.largest = max(self.largest, float(found.max()))
-        there = numbers >= self.replay.inserted - len(self.replay)
-        self._put(numbers[there] % self.replay.capacity, found[there])
+        self._put(places, found)
 
     def _admit(self) -> None:
         first = max(self.admitted, self.replay.inserted - len(self.replay))
