@@ -36,17 +36,19 @@ class ScheduledProgram(Program):
             compiler_options=known_options(SMALL_PRODUCTS),
         )
 
-        def update(*args: Any, improve: bool) -> tuple[Arrays, Metrics]:
-            found: tuple[Arrays, Metrics] = compiled(np.float32(self.rate), *args, improve=improve)
+        def update(*args: Any, **named: Any) -> tuple[Arrays, Metrics]:
+            found: tuple[Arrays, Metrics] = compiled(np.float32(self.rate), *args, **named)
             return found
 
         self.update = update  # type: ignore[assignment]
 
-    def _at_rate(self, rate: Array, *args: Any, improve: bool) -> tuple[Arrays, Metrics]:
+    def _at_rate(
+        self, rate: Array, *args: Any, improve: bool, **named: Any
+    ) -> tuple[Arrays, Metrics]:
         traced = copy.copy(self)
         traced.agent = _with_rate(self.agent, rate)
         update: Any = Program._update
-        found: tuple[Arrays, Metrics] = update(traced, *args, improve=improve)
+        found: tuple[Arrays, Metrics] = update(traced, *args, improve=improve, **named)
         return found
 
 
