@@ -3,10 +3,12 @@
 import contextlib
 import io
 import random
+import signal
 import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import gymnasium
@@ -32,12 +34,17 @@ OBJECTS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+SECONDS = 60  # for one answer, on a machine with other work
+ELSEWHERE = {"watch", "push", "pull"}  # serves until it is stopped; ask the network
+
+
 def commands() -> dict[str, list[str]]:
-    """Every command, with its options."""
+    """Every command that ends by itself, with its options."""
     group: Any = typer.main.get_command(app)
     return {
         name: [word for option in one.params for word in option.opts if word.startswith("-")]
         for name, one in group.commands.items()
+        if name not in ELSEWHERE
     }
 
 
@@ -144,8 +151,14 @@ def run(seed: str, times: int) -> Tally:
     return tally
 
 
+def _too_long(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"more than {SECONDS} seconds")
+
+
 def _one(name: str, folder: Path, draw: random.Random, tally: Tally) -> None:
     outcome = "broken"
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(SECONDS)
     try:
         with contextlib.chdir(folder):  # some commands write a page or a picture
             KINDS[name](draw, folder)
@@ -156,4 +169,6 @@ def _one(name: str, folder: Path, draw: random.Random, tally: Tally) -> None:
             tally.fail(f"{name}: more than a sentence: {error}")
     except Exception as error:
         tally.fail(f"{name}: {type(error).__name__}: {error}")
+    finally:
+        signal.alarm(0)
     tally.note(f"{name}: {outcome}")
