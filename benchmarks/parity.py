@@ -61,7 +61,7 @@ def line(agent: str, task: str, steps: int, last: list[float]) -> str:
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results/parity")
     found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
-    for run in read_results([folder]).runs:
+    for run in read_results(folder).runs:
         row = (int(run.seed), run.last_step, run.returns[run.last_step])
         found.setdefault((run.agent_name, run.env), []).append(row)
     print("| agent | task | steps | mean | seeds | published | at that level |")
