@@ -152,7 +152,7 @@ def test_paper_agents_are_literal(name: str) -> None:
 def test_what_all_have(name: str) -> None:
     agent = presets.make(name)
     assert agent.replay_size == 1_000_000
-    assert agent.n_steps == 1
+    assert agent.n_steps == (3 if name == "adac-explore" else 1)
     assert presets.AGENTS[name][0]
     if isinstance(agent.explorer, Analogous):
         assert agent.streams == (1 if agent.intrinsic is None else 2)
