@@ -1,7 +1,7 @@
 """README's and docs/results.md's table of results, written from the files under results/.
 
 python tools/readme_results.py           writes both tables anew
-python tools/readme_results.py --check   says whether they are what the files say; exit code 1 if not
+python tools/readme_results.py --check   are they what the files say? exit code 1 if not
 
 Each row is a task and an agent: the last evaluation of every seed, on seeds of 100 and up only.
 """

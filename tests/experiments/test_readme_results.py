@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-import readme_results as tool
 from folders import write_run
+
+import readme_results as tool
 
 
 def test_readme_and_results_page_are_what_the_files_say() -> None:
