@@ -428,3 +428,10 @@ def test_a_table_that_can_not_be_written_anew_keeps_its_rows(
     with pytest.raises(RunError, match="No space left"):
         Table(path, ("step", "value"), 9)
     assert read_rows(path) == [{"step": "5", "value": "1"}]
+
+
+@pytest.mark.parametrize("name", ["../..", "", ".x"])
+def test_an_import_that_names_no_module_is_one_sentence(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "it names a module" in fails(capsys, "train", ENV, "--import", name)

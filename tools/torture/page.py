@@ -32,8 +32,8 @@ TEXTS = {
     "sentence; a row of a table that is not the one written must be said. A quarter are forgeries "
     "with right checksums: wrong facts and arrays, which must not end in raw words. Each within "
     "60 seconds and 300 MB.",
-    "words": "Command lines of every command (but `watch`, `push` and `pull`, which serve or ask "
-    "the network) with its own options, overrides, descriptions of agents, TOML files and "
+    "words": "Command lines of every command (but `watch`, `push`, `pull` and `tune`, which "
+    "serve, ask the network or start Ray) with its own options, overrides, descriptions of agents, TOML files and "
     "Gymnasium spaces drawn at random, most of them nonsense: each is accepted or refused in one "
     "sentence, never with a traceback, within 60 seconds.",
     "sweeps": "`adac sweep` on Ray, on this machine and on a cluster of two nodes beside it. A "

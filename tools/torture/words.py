@@ -35,7 +35,7 @@ OBJECTS: tuple[Any, ...] = (
 
 
 SECONDS = 60  # for one answer, on a machine with other work
-ELSEWHERE = {"watch", "push", "pull"}  # serves until it is stopped; ask the network
+ELSEWHERE = {"watch", "push", "pull", "tune"}  # serves; ask the network; starts Ray at once
 
 
 def commands() -> dict[str, list[str]]:
