@@ -33,9 +33,9 @@ TEXTS = {
     "with right checksums: wrong facts and arrays, which must not end in raw words. Each within "
     "60 seconds and 300 MB.",
     "words": "Command lines of every command (but `watch`, `push`, `pull` and `tune`, which "
-    "serve, ask the network or start Ray) with its own options, overrides, descriptions of agents, TOML files and "
-    "Gymnasium spaces drawn at random, most of them nonsense: each is accepted or refused in one "
-    "sentence, never with a traceback, within 60 seconds.",
+    "serve, ask the network or start Ray) with its own options, overrides, descriptions of "
+    "agents, TOML files and Gymnasium spaces drawn at random, most of them nonsense: each is "
+    "accepted or refused in one sentence, never with a traceback, within 60 seconds.",
     "sweeps": "`adac sweep` on Ray, on this machine and on a cluster of two nodes beside it. A "
     "trial's process, the driver, Ray's raylet and its head, or a whole node is killed, and the "
     "sweep is run again until it is done. No finished trial may be lost or run again, every trial "

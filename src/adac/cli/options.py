@@ -93,7 +93,7 @@ def import_modules(names: list[str] | None) -> None:
     for name in names or []:
         try:
             importlib.import_module(name)
-        except (ImportError, TypeError, ValueError) as error:  # no name of a module, as ../x
+        except (ImportError, TypeError, ValueError) as error:
             raise UserError(
                 f"--import {name} failed: {error}; it names a module, "
                 "installed or a .py file in the folder that you are in"
