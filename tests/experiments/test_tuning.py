@@ -212,6 +212,14 @@ def command(*words: Any) -> int:
     return int(done.value.code or 0)
 
 
+def test_a_task_that_does_not_exist_is_said_before_anything_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["tune", "Nonsense-v0", "--agent", "td3", "--trials", "1"])
+    assert "no task is registered as 'Nonsense-v0'" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_command_lists_what_it_would_tune(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("tune", "Pendulum-v1", "--agent", "sac", "--set", "lr=1e-3", "--dry-run") == 0
     out = capsys.readouterr().out

@@ -69,9 +69,11 @@ def tune(
     options: TuneOptions,
 ) -> None:
     """Search for better settings of an agent on a task. The same command goes on with a search."""
+    from adac.experiments.sweeps.suites import require_task
     from adac.experiments.tuning.study import Plan
 
     import_modules(options.modules)
+    require_task(env)
     if options.trials < 1:
         raise UserError(f"trials must be at least 1, not {options.trials}")
     plan = Plan(

@@ -84,7 +84,7 @@ def plan(steps: int) -> Schedule:
 def trials(suite: Suite) -> list[Trial]:
     """Seed by seed, so that an unfinished sweep holds whole comparisons."""
     for task in suite.tasks:
-        _require_task(task)
+        require_task(task)
     return [
         _trial(suite, task, entrant, seed)
         for seed in suite.seeds
@@ -93,7 +93,7 @@ def trials(suite: Suite) -> list[Trial]:
     ]
 
 
-def _require_task(task: str) -> None:
+def require_task(task: str) -> None:
     """A misspelled name is told at once, and not by each of its trials."""
     try:
         import_module_of(task)
