@@ -1,5 +1,6 @@
 """Strict by default: warnings are errors, and a random key is used once."""
 
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -8,6 +9,7 @@ import pytest
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("unhurried")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
 jax.config.update("jax_debug_key_reuse", True)
 # Compiling a tiny network well takes far longer than running it badly.
 jax.config.update("jax_disable_most_optimizations", True)

@@ -12,7 +12,7 @@ import pytest
 from adac.core import agent as core
 from adac.core import presets
 from adac.core.agent import Agent
-from adac.core.explorers import Analogous, Explorer, GaussianNoise, Sizes, View
+from adac.core.explorers import Analogous, Explorer, GaussianNoise, Policy, Sizes, View
 from adac.training.compiled import (
     SMALL_PRODUCTS,
     Program,
@@ -95,6 +95,7 @@ def test_parts_read_what_their_names_say(agent: Agent) -> None:
         "state": state,
         "behaviour": core.behaviour_policy(agent, state),
         "target": core.target_policy(agent, state),
+        "online": Policy(state.actor.params, state.statistics),
         "intrinsic": state.intrinsic,
         "statistics": state.statistics,
     }

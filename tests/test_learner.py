@@ -169,7 +169,7 @@ def test_predict_takes_the_state_of_as_many_observations() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: small(agent=None), "agent must be"),
+        (lambda: small(agent=3), "agent must be"),
         (lambda: small(agent=adac.Agent), "agent must be"),
         (lambda: small(seed=None), "seed must be a whole number"),
         (lambda: small().learn(1.5), "steps must be a whole number"),

@@ -3,6 +3,8 @@
 import csv
 import dataclasses
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -234,6 +236,14 @@ def test_a_tuning_on_ray_is_continued_and_its_preset_trains(
 ) -> None:
     monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     out = tmp_path / "out"
+
+    def command(*words: object) -> int:
+        """In a process of its own: Ray reads once in a process who may talk to it."""
+        said = subprocess.run([sys.executable, "-m", "adac", *map(str, words)], text=True,
+                              capture_output=True, check=False)  # fmt: skip
+        print(said.stdout, said.stderr)
+        return said.returncode
+
     task = "InvertedPendulum-v5"  # short episodes
     words = ["tune", task, "--agent", "td3", "--steps", 40, "--eval-episodes", 1,
              "--jobs", 2, "--out", out, "--only", "noise", "--set", "net_arch=8", "batch_size=8",

@@ -90,7 +90,7 @@ def test_a_copy_has_it_and_another_run_in_its_place_does_not(tmp_path: Path) -> 
 
 def test_what_it_needs_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="set eval_every"):
-        start().learn(10, out=tmp_path, save_best=True)
+        start().learn(10, out=tmp_path, eval_every=0, save_best=True)
     with pytest.raises(UserError, match="pass out="):
         start().learn(10, eval_every=5, save_best=True)
     start().save(tmp_path)

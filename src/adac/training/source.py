@@ -25,7 +25,7 @@ class Source:
     `told`: `envs.make(id, **kwargs)` is all of it, as a run folder can say.
     """
 
-    def __init__(self, env: EnvSource, kwargs: Mapping[str, Any] | None):
+    def __init__(self, env: EnvSource, kwargs: Mapping[str, Any] | None, name: str = "env"):
         self.kwargs = dict(kwargs or {})
         self.made: list[Env] = []
         self.factory: partial[Env] | None = None
@@ -49,8 +49,8 @@ class Source:
             self._take_factory(env)
         else:
             raise UserError(
-                "env must be a task id, a Gymnasium environment, a function or class that makes "
-                f"one, or a list of them; not {env!r}"
+                f"{name} must be a task id, a Gymnasium environment, a function or class that "
+                f"makes one, or a list of them; not {env!r}"
             )
 
     def _take(self, given: list[Env]) -> None:
@@ -150,7 +150,7 @@ class Tasks:
         require_countable(count)
         self.source = Source(env, kwargs)
         self.subprocesses = bool(subprocesses)
-        self._evaluation = None if eval_env is None else Source(eval_env, None)
+        self._evaluation = None if eval_env is None else Source(eval_env, None, "eval_env")
         self._count = count
         self._lanes: list[Env] = []
 
