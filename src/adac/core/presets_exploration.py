@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from adac.core.agent import Agent
-from adac.core.bases import SAC, Base
+from adac.core.bases import SAC, Base, Deterministic
 from adac.core.critics import Scalar
 from adac.core.explorers import (
     Analogous,
@@ -37,21 +37,21 @@ SAMPLER: dict[str, Any] = {
 }  # fmt: skip
 
 
-# For rare rewards: μ is nearly greedy for novelty and has a network of its own, because in a shared
-# one π is pulled along to the unknown; and π acts in turn with μ (docs/notebook/rare-rewards.md).
+# For rare rewards: μ is nearly greedy for novelty and has a network of its own, so that what draws
+# μ to the unknown does not move π's weights; π acts in turn with it (notebook/rare-rewards.md).
 CURIOUS = Analogous(co_training=False, beta_start=0.05, beta_end=0.05, score_floor=0.1)
 
 
-def rare_rewards(agent: Callable[..., Agent], crossq: Base) -> Agent:
+def rare_rewards(agent: Callable[..., Agent], crossq: Deterministic) -> Agent:
     """ADAC for tasks whose reward is rarely seen; its critics count in units of what is paid."""
-    guarded = dataclasses.replace(crossq, bound_penalty=0.1)  # type: ignore[call-arg]
+    guarded = dataclasses.replace(crossq, bound_penalty=0.1)
     return agent(
         guarded, Interleaved(CURIOUS), intrinsic=Rnd(), critic=Scalar(batch_renorm=True),
         reward_units=True, n_steps=3, batch_size=128,
     )  # fmt: skip
 
 
-def explorers(agent: Callable[..., Agent], td3: Base, crossq: Base) -> Named:
+def explorers(agent: Callable[..., Agent], td3: Base, crossq: Deterministic) -> Named:
     """`agent(base, explorer, **settings)` makes one with today's networks."""
     return {
         "td3-pink": ("TD3, pink noise 0.3", lambda: agent(td3, ColouredNoise())),

@@ -50,8 +50,7 @@ def in_units(scales: Scales, rewards: Sequence[Array]) -> tuple[Scales, Sequence
 
 
 def units(scales: Scales) -> dict[str, Array]:
-    """What to log: the task's unit, and the behaviour's where it differs."""
-    names = ("reward_unit", *(f"behaviour_unit_{n}" for n in range(1, len(scales))))
-    if len(scales) == 2:
-        names = ("reward_unit", "behaviour_unit")
-    return {name: unit(scale) for name, scale in zip(names, scales, strict=False)}
+    """What to log: the task's unit, and those of the behaviour's streams."""
+    more = (f"behaviour_unit_{n}" for n in range(2, len(scales)))
+    names = ("reward_unit", "behaviour_unit", *more)[: len(scales)]
+    return {name: unit(scale) for name, scale in zip(names, scales, strict=True)}
