@@ -108,6 +108,16 @@ def test_without_co_training_the_task_side_never_hears_of_the_bonus() -> None:
         assert not unmoved(ends[0].behaviour.params, other.behaviour.params)
 
 
+def test_fewer_critics_for_the_bonus_leave_the_task_side_as_it_is() -> None:
+    agent = tiny(explorer=SEPARATE, intrinsic=MadeUp())
+    fewer = dataclasses.replace(agent, behaviour_critics=1)
+    ends = [run(one, start(one), batches(5)) for one in (agent, fewer)]
+    assert [len(members) for members in ends[1].critic.params] == [2, 1]
+    assert_same_bits(ends[0].critic.params[0], ends[1].critic.params[0])
+    assert_same_bits(ends[0].actor, ends[1].actor)
+    assert not unmoved(ends[0].critic.params[1][0], ends[1].critic.params[1][0])  # a lone target
+
+
 def test_a_plain_explorer_lets_the_bonus_into_its_only_critic() -> None:
     """The contaminated baseline of the paper: it should be contaminated."""
     agent = tiny(explorer=GaussianNoise(), intrinsic=MadeUp())

@@ -15,7 +15,7 @@ from jax import Array
 
 from adac.core.bases import Base, Deterministic
 from adac.core.batch import Batch
-from adac.core.critics import TD_ERROR, Bootstrap, Critic, Raised, Scalar, Value
+from adac.core.critics import TD_ERROR, Bootstrap, Critic, Raised, Scalar, Value, ensembles
 from adac.core.explorers import Analogous, Explorer, Policy, Sizes, Then, Uniform, View
 from adac.core.fields import choices, part, setting
 from adac.core.intrinsic import Intrinsic
@@ -45,19 +45,16 @@ class Agent:
     replay_size: int = setting(1_000_000, "Transitions that the replay buffer holds.")
     warmup: int = setting(1_000, "Uniformly random steps before the explorer acts.")
     learn_after: int = setting(1, "Transitions collected before the first update.")
-    updates_per_step: float = setting(
-        1.0, "Updates per transition: with action repeat, several steps are one."
-    )
+    updates_per_step: float = setting(1.0, "Updates per action, however often it is repeated.")
     n_steps: int = setting(
         1, "Steps of reward before a target bootstraps (n-step returns).", choices(1, 3, 5)
     )
-    hindsight: int = setting(
-        4, "On goal tasks, goals of hindsight for each real one (HER, 'future'); 0 is none."
-    )
+    hindsight: int = setting(4, "On goal tasks, goals of hindsight (HER) per real one; 0 is none.")
     normalise_obs: bool = setting(False, "Running normalisation of the observations.")
     priority_alpha: float = setting(0.0, "Replay is drawn by |TD error|^α (PER); 0: uniformly.")
     priority_beta: float = setting(0.4, "How far the loss corrects for it at first; at the end, 1.")
     reward_free: bool = setting(False, "No critic sees the task's reward, only the bonus.")
+    behaviour_critics: int = setting(0, "Critics of a bonus's stream; 0: as many as the task's.")
     reward_units: bool = setting(False, "Rewards are learned in units of their root mean square.")
 
     def __post_init__(self) -> None:
@@ -66,7 +63,7 @@ class Agent:
             if not isinstance(value, kind):
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
         counts(self, 1, "batch_size", "replay_size", "n_steps")
-        counts(self, 0, "warmup", "learn_after", "hindsight")
+        counts(self, 0, "warmup", "learn_after", "hindsight", "behaviour_critics")
         at_least(self, 0, "updates_per_step", "priority_alpha")
         between(self, 0, 1, "priority_beta")
         if self.explorer.uses_latent and not self.networks.latent:
@@ -83,6 +80,12 @@ class Agent:
         if not self.explorer.disentangled or self.intrinsic is None:
             return 1
         return 1 + (self.intrinsic.parts if self.explorer.each_bonus else 1)
+
+    @property
+    def critics(self) -> tuple[int, ...]:
+        """How many critics each stream has."""
+        more = (self.behaviour_critics or self.base.critics,) * (self.streams - 1)
+        return self.base.critics, *more
 
     @property
     def behaviour(self) -> Explorer:
@@ -106,11 +109,8 @@ class AgentState(NamedTuple):
 def init(agent: Agent, obs_dim: int, action_dim: int, key: Array) -> AgentState:
     actor_key, critic_key, intrinsic_key = jax.random.split(key, 3)
     actor = agent.networks.actor(obs_dim, agent.base.outputs * action_dim, actor_key)
-    keys = jax.random.split(critic_key, (agent.streams, agent.base.critics))
-    critics = tuple(
-        tuple(agent.critic.network(agent.networks, obs_dim, action_dim, k) for k in row)
-        for row in keys
-    )
+    make = partial(agent.critic.network, agent.networks, obs_dim, action_dim)
+    critics = ensembles(make, agent.critics, critic_key)
     explorer, sizes = agent.explorer, Sizes(obs_dim, action_dim, agent.networks.latent)
     shared = explorer.trained and not (explorer.separate or explorer.joins_the_base)
     slow = copied(actor) if explorer.follows else ()

@@ -185,6 +185,14 @@ class Raised(NamedTuple):
         return self.value.gradient(action) + slope
 
 
+def ensembles(
+    make: Callable[[Array], Any], sizes: Sequence[int], key: Array
+) -> tuple[tuple[Any, ...], ...]:
+    """Networks for each stream, as many as its size; every one from a key of its own."""
+    keys = jax.random.split(key, (len(sizes), max(sizes)))
+    return tuple(tuple(make(k) for k in row[:size]) for row, size in zip(keys, sizes, strict=True))
+
+
 def lowest(values: Sequence[Array]) -> Array:
     found = values[0]
     for value in values[1:]:

@@ -21,6 +21,7 @@ from adac.experiments.analysis.drawing import (
     tidy,
 )
 from adac.experiments.analysis.results import RETURN, Group, Results, Run, read_results
+from adac.experiments.analysis.rollouts import read_rollouts
 from adac.experiments.analysis.sheet import Look, Sheet
 from adac.experiments.analysis.snapshots import Snapshot, read_snapshots, state_name
 
@@ -195,17 +196,46 @@ def _snapshots(sheet: Sheet, figure: Any, run: Run, shots: Sequence[Snapshot]) -
 
 
 def bonus(sheet: Sheet) -> Any:
-    """The environment's own return, and the intrinsic reward beside it: Figure 4."""
+    """The environment's own return, the intrinsic reward beside it, and below what π does with a
+    pendulum at a few stages: Figure 4."""
     tasks, column = sheet.results.groups, _bonus_column(sheet.results)
-    figure = new_figure(11, 4.4 * len(tasks))
-    axes = figure.subplots(len(tasks), 2, squeeze=False)
+    rollouts = _rollout_runs(sheet.results)
+    height = 4.4 * len(tasks)
+    figure = new_figure(11, height + 0.7 * len(rollouts) + (0.6 if rollouts else 0))
+    ratios = (height, 0.7 * len(rollouts) + 0.6)
+    top, bottom = figure.subfigures(2, 1, height_ratios=ratios) if rollouts else (figure, None)
+    axes = top.subplots(len(tasks), 2, squeeze=False)
     for (left, right), (env, groups) in zip(axes, tasks.items(), strict=True):
         sheet.curves(left, "environment return", groups.values())
         sheet.curves(right, "intrinsic", groups.values(), column)
         tidy(left, f"{_title(env, groups.values())}: environment", WORDS[RETURN])
         tidy(right, "the bonus, apart", WORDS[column])
-    legend(figure, axes.ravel())
+    legend(top, axes.ravel())
+    if rollouts:
+        _rollouts(sheet, bottom, rollouts)
     return figure
+
+
+def _rollout_runs(results: Results) -> list[tuple[Run, dict[int, Any]]]:
+    """The first seed of each agent that has rollouts."""
+    found: dict[str, tuple[Run, dict[int, Any]]] = {}
+    for run in sorted(results.runs, key=lambda run: run.seed):
+        stages = read_rollouts(run.folder) if run.label not in found else {}
+        if stages:
+            found[run.label] = run, stages
+    return list(found.values())
+
+
+def _rollouts(sheet: Sheet, figure: Any, runs: Sequence[tuple[Run, dict[int, Any]]]) -> None:
+    columns = max(len(stages) for _, stages in runs)
+    axes = figure.subplots(len(runs), columns, squeeze=False)
+    for row, (run, stages) in zip(axes, runs, strict=True):
+        for axis in row[len(stages) :]:
+            axis.set_visible(False)
+        for axis, (step, angles) in zip(row, stages.items(), strict=False):
+            sheet.rods(axis, run, step, angles)
+            axis.set_title(f"{run.label}, step {step:,}", fontsize=8)
+    figure.suptitle("one episode of π from left to right, at a few stages", fontsize=10)
 
 
 def _bonus_column(results: Results) -> str:

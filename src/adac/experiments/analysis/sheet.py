@@ -1,6 +1,7 @@
 """A figure in the making: what is drawn is noted, so that its CSV holds exactly that."""
 
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from adac.experiments.analysis.drawing import Style, line, shade, threads
 from adac.experiments.analysis.results import RETURN, Group, Results, Run
 from adac.experiments.analysis.snapshots import GRID, Snapshot, density, state_name
 
+RODS = 14  # times of an episode that are drawn
 COLUMNS = ("panel", "task", "label", "seeds", "x", "mean", "std")
 
 
@@ -84,6 +86,18 @@ class Sheet:
         for x, y in zip(GRID, p, strict=True):
             self.rows.append((f"{panel}: mu", run.env, label, 1, f"{x:.4f}", f"{y:.6g}", ""))
         self.rows.append((f"{panel}: pi", run.env, label, 1, f"{shot.pi:.4f}", "", ""))
+
+    def rods(self, axis: Any, run: Run, step: int, angles: Sequence[float]) -> None:
+        """A pendulum at even times of one episode, from left to right."""
+        times = [round(i * (len(angles) - 1) / (RODS - 1)) for i in range(RODS)]
+        colour, panel = self.styles[run.label]["color"], f"rollout at {step}"
+        for place, time in enumerate(times):
+            tip = place + 0.9 * math.sin(angles[time]), 0.9 * math.cos(angles[time])
+            axis.plot([place, tip[0]], [0, tip[1]], color=colour, lw=2, solid_capstyle="round")
+            axis.plot([place], [0], "o", color="0.35", ms=2.5)
+            self.rows.append((panel, run.env, run.label, 1, time, f"{angles[time]:.3f}", ""))
+        axis.set(xlim=(-1.2, RODS + 0.2), ylim=(-1.2, 1.2), aspect="equal")
+        axis.axis("off")
 
     def dots(
         self, axis: Any, panel: str, group: Group, values: Sequence[float], rows: dict[str, int]

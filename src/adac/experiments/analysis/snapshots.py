@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.experiments.analysis.rollouts import record_rollout
 from adac.runs.csv_table import Table, read_table
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def snapshots_at(folder: Path, steps: Sequence[int]) -> "Callable[[Learner], Non
             del waiting[: len(due)]
             if due[-1] > learner.step - learner.loop.environments.num_envs:
                 record_snapshots(learner, folder)
+                record_rollout(learner, folder)
 
     return callback
 

@@ -9,10 +9,17 @@ from adac.errors import RunError, UserError, missing_extra
 from adac.runs.checkpoint import Store
 
 README, CURVE, FILM, POLICY = "README.md", "curve.png", "replay.mp4", "policy.safetensors"
-TABLES = ("metrics.csv", "evaluations.csv", "snapshots.csv", "visits.csv", "done.json")
+TABLES = (
+    "metrics.csv",
+    "evaluations.csv",
+    "snapshots.csv",
+    "rollouts.csv",
+    "visits.csv",
+    "done.json",
+)
 # The replay buffer stays at home: it is gigabytes, and nobody needs it to run or judge a policy.
 OURS = re.compile(
-    r"config\.json|metrics\.csv|evaluations\.csv|snapshots\.csv|visits\.csv|done\.json"
+    r"config\.json|(metrics|evaluations|snapshots|rollouts|visits)\.csv|done\.json"
     r"|README\.md|curve\.png|replay\.mp4|policy\.safetensors|best/policy\.safetensors"
     r"|checkpoint/step-[0-9]{12,20}\.(json|safetensors)"
 )

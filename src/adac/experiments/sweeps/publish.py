@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 from adac.errors import UserError
+from adac.experiments.analysis.rollouts import FILE as ROLLOUTS
 from adac.experiments.analysis.snapshots import FILE as SNAPSHOTS
 from adac.experiments.sweeps.trials import DONE, is_done
 from adac.runs.csv_table import VISITS
@@ -12,6 +13,7 @@ from adac.runs.files import write_whole
 
 ROWS = 200  # of metrics.csv that are kept, evenly over the run
 WHOLE = ("config.json", "evaluations.csv", DONE)
+STAGES = (SNAPSHOTS, ROLLOUTS, VISITS)  # of runs that have them
 
 
 def publish(trial: Path, results: Path) -> Path:
@@ -24,7 +26,7 @@ def publish(trial: Path, results: Path) -> Path:
     if metrics.is_file():
         text = metrics.read_text("utf-8", "replace")
         write_whole(target / "metrics.csv", thin_csv(text).encode())
-    for name in (SNAPSHOTS, VISITS):
+    for name in STAGES:
         if (trial / name).is_file():
             write_whole(target / name, (trial / name).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
@@ -35,7 +37,7 @@ def publish(trial: Path, results: Path) -> Path:
 def recall(published: Path, trial: Path) -> None:
     """A published trial back into a sweep's folder, where it counts as finished."""
     trial.mkdir(parents=True, exist_ok=True)
-    for name in ("metrics.csv", SNAPSHOTS, VISITS, *WHOLE):
+    for name in ("metrics.csv", *STAGES, *WHOLE):
         if (published / name).is_file():
             write_whole(trial / name, (published / name).read_bytes())
 
