@@ -93,6 +93,12 @@ def test_only_some_of_a_suite() -> None:
         narrow(suite, [], ["td4"])
 
 
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_what_is_reported_runs_on_seeds_that_no_choice_has_seen(suite: Suite) -> None:
+    chosen_on = suite.name == "ablation"
+    assert all((seed < 100) == chosen_on for seed in suite.seeds)
+
+
 def test_seeds() -> None:
     assert parse_seeds("3") == (0, 1, 2)
     assert parse_seeds("4,7-9,4") == (4, 7, 8, 9)
