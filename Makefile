@@ -73,6 +73,7 @@ test-ppo: .venv-bench/.ppo
 
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
+	$(BIN)/python tools/readme_speed.py
 
 parity: .venv/.ready
 	$(BIN)/adac sweep experiments/parity_pendulums.toml --publish

@@ -68,6 +68,7 @@ def machine(peers: Path) -> Facts:
         "system": platform.system(),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
+        "adac": _output(sys.executable, "import adac; print(adac.__version__)"),
         "ours": _versions(sys.executable),
         "peers": _versions(str(peers)),
     }
@@ -81,11 +82,19 @@ def _field(path: str, name: str) -> str:
     return found[0] if found else ""
 
 
+def version(facts: Facts) -> str:
+    """adac's; files from before 0.2 do not say it."""
+    return str(facts.get("adac", "0.1"))
+
+
 def _versions(python: str) -> dict[str, str]:
-    answer = subprocess.run(
-        [python, "-c", ASK_VERSIONS, *PACKAGES], capture_output=True, text=True, check=True
-    )
-    return {name: found for name, found in json.loads(answer.stdout).items() if found}
+    said = json.loads(_output(python, ASK_VERSIONS, *PACKAGES))
+    return {name: found for name, found in said.items() if found}
+
+
+def _output(python: str, program: str, *words: str) -> str:
+    command = [python, "-c", program, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 # -- ratios and targets ---------------------------------------------------------------------------
@@ -105,17 +114,17 @@ class Target:
     scale: float = 1.0
 
     def values(self, found: Values) -> list[float]:
-        over = _per_round(found, self.above, self.field)
+        over = per_round(found, self.above, self.field)
         if not self.below:
             return [value * self.scale for value in over.values()]
-        under = _per_round(found, self.below, self.field)
+        under = per_round(found, self.below, self.field)
         return [self.scale * over[n] / under[n] for n in over if n in under]
 
     def met(self, value: float) -> bool:
         return value <= self.bound if self.at_most else value >= self.bound
 
 
-def _per_round(found: Values, job: str, field: str) -> dict[int, float]:
+def per_round(found: Values, job: str, field: str) -> dict[int, float]:
     return {n: float(said[field]) for n, said in found.get(job, {}).items() if field in said}
 
 
@@ -169,7 +178,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [first, rule, *others, ""]
 
 
-def _targets_table(found: Values) -> list[str]:
+def met(found: Values) -> tuple[int, int]:
+    """Targets that are met, and those that were measured."""
+    measured = [(target, values) for target in targets() if (values := target.values(found))]
+    return sum(t.met(statistics.median(values)) for t, values in measured), len(measured)
+
+
+def targets_table(found: Values) -> list[str]:
     rows = []
     for target in targets():
         values = target.values(found)
@@ -184,7 +199,7 @@ def _rates_table(found: Values) -> list[str]:
     rows = []
     for case in cases:
         _, task, agent = case.split("/")
-        cells = [_per_round(found, f"{case}/{name}", "steps_per_second") for name in LIBRARIES]
+        cells = [per_round(found, f"{case}/{name}", "steps_per_second") for name in LIBRARIES]
         shown = [spread(list(cell.values())) if cell else "" for cell in cells]
         rows.append((f"`{agent}`, {task}", *shown))
     return _table(("steps/s", *LIBRARIES.values()), rows)
@@ -193,7 +208,7 @@ def _rates_table(found: Values) -> list[str]:
 def _update_table(found: Values) -> list[str]:
     rows = []
     for job in (name for name in found if name.startswith("update/")):
-        field = {f: list(_per_round(found, job, f).values()) for f in _UPDATE_FIELDS}
+        field = {f: list(per_round(found, job, f).values()) for f in _UPDATE_FIELDS}
         share = [100.0 * value for value in field["of_limit"]]
         cells = (field["milliseconds"], field["gflop"][:1], field["matmul_gflops"], share)
         plain = [spread(cells[0]), "".join(f"{x:.3f}" for x in cells[1])]
@@ -215,7 +230,7 @@ _COLUMNS = {
 def _plain_table(found: Values, measure: str) -> list[str]:
     rows, fields = [], _COLUMNS[measure]
     for job in (name for name in found if name.startswith(f"{measure}/")):
-        values = [list(_per_round(found, job, field).values()) for field in fields]
+        values = [list(per_round(found, job, field).values()) for field in fields]
         rows.append((_title(job), *(spread(value) for value in values)))
     return _table(("", *fields.values()), rows)
 
@@ -232,9 +247,9 @@ def _about(facts: Facts, found: Values) -> list[str]:
     others = [said["others"] for rounds in found.values() for said in rounds.values()]
     names = {"ours": "adac's", "peers": "the peers'"}
     lines = [
-        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}, "
-        f"Python {facts['python']}, {facts['date']}. Rounds: {rounds}, with {facts['seconds']:g} s "
-        "of timing each; median (smallest to largest). Ratios are taken within a round.",
+        f"adac {version(facts)}, {facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, "
+        f"{facts['system']}, Python {facts['python']}, {facts['date']}. Rounds: {rounds}, with "
+        f"{facts['seconds']:g} s of timing each; median (smallest to largest). Ratios are taken within a round.",
         "",
     ]
     for key, owner in names.items():
@@ -255,11 +270,17 @@ def _about(facts: Facts, found: Values) -> list[str]:
     return [*lines, *failures, ""]
 
 
-def write(raw: Path, folder: Path) -> None:
+def read(raw: Path) -> tuple[Facts, Values]:
+    """The machine, and what was measured on it."""
     facts, *records = [json.loads(line) for line in raw.read_text().splitlines()]
     found: Values = defaultdict(dict)
     for record in records:
         found[record["job"]][record["round"]] = record
+    return facts, found
+
+
+def write(raw: Path, folder: Path) -> None:
+    facts, found = read(raw)
     text = [
         "# Speed, side by side",
         "",
@@ -270,7 +291,7 @@ def write(raw: Path, folder: Path) -> None:
         *_about(facts, found),
         "## Ratios and targets",
         "",
-        *_targets_table(found),
+        *targets_table(found),
         "![steps per second, and ratios over their targets](results.png)",
         "",
         "## Training",
@@ -316,7 +337,7 @@ def _plot_rates(axes: Any, found: Values) -> None:
     width = 0.27
     for i, (library, label) in enumerate(LIBRARIES.items()):
         for j, case in enumerate(cases):
-            values = list(_per_round(found, f"{case}/{library}", "steps_per_second").values())
+            values = list(per_round(found, f"{case}/{library}", "steps_per_second").values())
             if not values:
                 continue
             x = j + (i - 1) * width

@@ -6,17 +6,16 @@ python tools/readme_results.py --check   are they what the files say? exit code 
 Each row is a task and an agent: the last evaluation of every seed, on seeds of 100 and up only.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
 
+import written_tables
 from adac.experiments.analysis.results import Run, read_results
 
-ROOT = Path(__file__).parents[1]
+ROOT = written_tables.ROOT
 FOLDERS = ("rare", "parity")
 PAGES = ("README.md", "docs/results.md")
-BEGIN, END = "<!-- results: python tools/readme_results.py -->", "<!-- results end -->"
 HEAD = "| task | agent | steps | seeds | return, mean (lowest to highest) |\n|---|---|--:|--:|--:|"
 FRESH = 100  # seeds below this chose settings
 
@@ -44,28 +43,9 @@ def table(results: Path = ROOT / "results") -> str:
     return "\n".join([HEAD, *rows(runs)])
 
 
-def written(page: str, content: str) -> str:
-    """The page with the table between its marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"the page has no lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{content}\n{END}{after}"
-
-
-def main() -> None:
-    content, stale = table(), []
-    for name in PAGES:
-        path = ROOT / name
-        old = path.read_text("utf-8")
-        new = written(old, content)
-        if "--check" in sys.argv[1:]:
-            stale += [name] if new != old else []
-        else:
-            path.write_text(new, "utf-8")
-    if stale:
-        raise SystemExit(f"{', '.join(stale)}: not what results/ says; run tools/readme_results.py")
+def pages() -> dict[str, str]:
+    return dict.fromkeys(PAGES, table())
 
 
 if __name__ == "__main__":
-    main()
+    written_tables.main("results", pages())
