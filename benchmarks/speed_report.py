@@ -249,7 +249,8 @@ def _about(facts: Facts, found: Values) -> list[str]:
     lines = [
         f"adac {version(facts)}, {facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, "
         f"{facts['system']}, Python {facts['python']}, {facts['date']}. Rounds: {rounds}, with "
-        f"{facts['seconds']:g} s of timing each; median (smallest to largest). Ratios are taken within a round.",
+        f"{facts['seconds']:g} s of timing each; median (smallest to largest). "
+        "Ratios are taken within a round.",
         "",
     ]
     for key, owner in names.items():
