@@ -27,7 +27,7 @@ from adac.runs.files import locked
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import EVALUATING, Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases
-from adac.training import best, filming, infos
+from adac.training import best, infos, recording
 from adac.training.answers import Floats
 from adac.training.callbacks import Callbacks, Together, together
 from adac.training.compiled import metric_names
@@ -171,7 +171,7 @@ def train(
             "pass out="
         )
     if folder is not None and schedule.video_every:
-        filming.require_filmable(learner, folder)
+        recording.require_renderable(learner, folder)
     learner.loop.horizon = horizon
     learner.loop.environments.keywords = schedule.info_keywords
     with contextlib.ExitStack() as stack:
@@ -291,7 +291,7 @@ class _Run:
         if self._evaluation_due(before):
             self._evaluate(stop)
         if self.folder is not None and _crossed(before, now, plan.video_every):
-            filming.film_run(self.learner, self.folder)
+            recording.record_run(self.learner, self.folder)
         if _crossed(before, now, plan.checkpoint_every):
             self._checkpoint()
 

@@ -50,5 +50,5 @@ def _files(run: Run) -> list[Path]:
     if not run.folder.is_dir():
         return []
     near = (path for folder in FOLDERS for path in sorted((run.folder / folder).glob("*")))
-    # One that is being filmed has a point before its name.
+    # One that is being recorded has a point before its name.
     return [path for path in near if path.suffix in KINDS and not path.name.startswith(".")]

@@ -8,7 +8,7 @@ from typing import Any
 from adac.errors import RunError, UserError, missing_extra
 from adac.runs.checkpoint import Store
 
-README, CURVE, FILM, POLICY = "README.md", "curve.png", "replay.mp4", "policy.safetensors"
+README, CURVE, VIDEO, POLICY = "README.md", "curve.png", "replay.mp4", "policy.safetensors"
 TABLES = (
     "metrics.csv",
     "evaluations.csv",

@@ -10,10 +10,10 @@ from adac.experiments.analysis import figures
 from adac.experiments.hub.card import card
 from adac.experiments.hub.files import (
     CURVE,
-    FILM,
     POLICY,
     README,
     TABLES,
+    VIDEO,
     connect,
     explain,
     require_name,
@@ -23,8 +23,8 @@ from adac.experiments.sweeps.provenance import scratch_folder
 from adac.runs.csv_table import read_table
 from adac.runs.folder import BEST, read_config
 from adac.runs.video import VIDEOS
-from adac.training.filming import film
 from adac.training.learner import Learner
+from adac.training.recording import record
 
 
 def push(folder: Path, repository: str, *, private: bool = False) -> str:
@@ -49,8 +49,8 @@ def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
         with contextlib.suppress(AdacError):  # no evaluations, or no matplotlib
             figures.plot([folder], scratch / CURVE)
             made.append(CURVE)
-        if _film(learner, folder, scratch / FILM):
-            made.append(FILM)
+        if _video(learner, folder, scratch / VIDEO):
+            made.append(VIDEO)
         step = learner.step
     finally:
         learner.close()
@@ -62,14 +62,14 @@ def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
     return names | {name: scratch / name for name in (*made, README)}
 
 
-def _film(learner: Learner, folder: Path, path: Path) -> bool:
+def _video(learner: Learner, folder: Path, path: Path) -> bool:
     """The run's last video, or a new one; none where the task does not render."""
-    films = sorted((folder / VIDEOS).glob("step-*.mp4"))
-    if films and not films[-1].is_symlink():
-        shutil.copyfile(films[-1], path)
+    videos = sorted((folder / VIDEOS).glob("step-*.mp4"))
+    if videos and not videos[-1].is_symlink():
+        shutil.copyfile(videos[-1], path)
         return True
     try:
-        film(learner, path)
+        record(learner, path)
     except Exception:  # whatever a renderer does: the run is worth sharing without
         return False
     return True

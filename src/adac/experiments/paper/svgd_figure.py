@@ -199,7 +199,7 @@ def draw(curves: list[Curve], out: Path) -> list[Path]:
     )
     for column in grid.T:
         highest = max(line.get_ydata().max() for axis in column for line in axis.lines)
-        column[0].set_ylim(0, 1.06 * highest)
+        column[0].set_ylim(0, 1.5 * highest)  # the legend is above the curves
         column[-1].set_xlabel("action")
     return save(figure, out / "svgd")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adac.training.learner import Learner
 
 
-def require_filmable(learner: "Learner", folder: Path) -> None:
+def require_renderable(learner: "Learner", folder: Path) -> None:
     """Said before hours of training, not after: the extra is there, and the task renders."""
     env = learner.make_env(render_mode="rgb_array")
     try:
@@ -25,7 +25,7 @@ def require_filmable(learner: "Learner", folder: Path) -> None:
         env.close()
 
 
-def film(learner: "Learner", path: Path, episodes: int = 1) -> None:
+def record(learner: "Learner", path: Path, episodes: int = 1) -> None:
     """Episodes of π on an environment of its own; the run is not disturbed.
 
     The file appears when it is whole.
@@ -49,10 +49,10 @@ def film(learner: "Learner", path: Path, episodes: int = 1) -> None:
     os.replace(beside, path)
 
 
-def film_run(learner: "Learner", folder: Path) -> None:
+def record_run(learner: "Learner", folder: Path) -> None:
     """At this step; a video that fails costs a warning, not the run."""
     try:
         refuse_links(folder / VIDEOS)
-        film(learner, folder / VIDEOS / f"step-{learner.step:09}.mp4")
+        record(learner, folder / VIDEOS / f"step-{learner.step:09}.mp4")
     except (AdacError, OSError) as error:
         warnings.warn(f"no video at step {learner.step:,}: {error}", stacklevel=2)
