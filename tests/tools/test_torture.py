@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from adac.core import bases, critics, explorers, intrinsic
 from torture import attacks, crashes, damage, faults, kills, matrix, page, words
-from torture.tally import State, Tally
+from torture.tally import Batch, State, Tally
 
 # A process that dies leaves its files open.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -20,10 +21,8 @@ NAME = "ddpg-ou-none-scalar-1"
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A finished run, and what became of it when it was killed."""
     folder = tmp_path_factory.mktemp("torture")
-    (folder / "kills.json").write_text("")
     tally = kills.run_case(NAME, folder, "a", 6)
-    state = State(folder / "kills.json", {"kills": tally})
-    state.save()
+    State(folder / "kills.json", [Batch("a", {"kills": tally})]).save()
     return folder
 
 
@@ -53,7 +52,7 @@ def test_the_design_has_every_pair_in_few_agents() -> None:
     found = set().union(*(matrix.pairs(case.kinds) for case in matrix.design()))
     assert found == wanted
     assert len(matrix.design()) < len(matrix.cases()) / 20
-    first = [set(kind) for kind in zip(*(c.kinds for c in matrix.design()[:17]), strict=True)]
+    first = [set(kind) for kind in zip(*(c.kinds for c in matrix.first()), strict=True)]
     assert [len(kind) for kind in first] == [len(factor) for factor in matrix.FACTORS]
 
 
@@ -61,7 +60,7 @@ def test_the_design_has_every_pair_in_few_agents() -> None:
 
 
 def test_a_killed_run_ends_as_an_untouched_one(place: Path) -> None:
-    tally = State.open(place / "kills.json").tally("kills")
+    tally = State.open(place / "kills.json", "a").now.tally("kills")
     assert_kept(tally, 6)
     assert tally.results["runs finished, equal to the byte"] >= 1
 
@@ -133,31 +132,49 @@ def test_nonsense_is_one_sentence() -> None:
 
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def one(state: State) -> None:
-        state.tally("words").note("refused", 400)
+        state.now.tally("words").note("refused", 400)
 
     monkeypatch.setitem(attacks.ATTACKS, "words", one)
     monkeypatch.setattr(attacks, "TARGETS", {"words": 1_000})
     state = tmp_path / "state.json"
-    attacks.go(State.open(state), 0.0, tmp_path / "page.md", ["words"])
+    attacks.go(State.open(state, "a"), 0.0, tmp_path / "page.md", ["words"])
     assert not state.exists()
     for expected in (1_200, 1_200):  # the second has nothing to do
-        attacks.go(State.open(state), 1.0, tmp_path / "page.md", ["words"])
-        assert State.open(state).tally("words").tried == expected
+        attacks.go(State.open(state, "a"), 1.0, tmp_path / "page.md", ["words"])
+        assert State.open(state, "a").total("words").tried == expected
+
+
+def test_counts_of_several_states_of_the_program_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    for program in ("a", "b", "a"):
+        state = State.open(path, program)
+        state.now.tally("words").note("refused", 2)
+        state.now.cases["agent"] += 1
+        state.save()
+    state = State.open(path, "b")
+    assert [(batch.program, batch.tally("words").tried) for batch in state.batches] == [
+        ("a", 4),
+        ("b", 2),
+    ]
+    assert state.total("words").tried == 6
+    assert state.cases == {"agent": 3}
 
 
 def test_the_page_counts(tmp_path: Path) -> None:
-    state = State(tmp_path / "state.json", cases={case.name: 1 for case in matrix.design()[:2]})
-    state.tally("damage").note("harmless", 3)
-    state.tally("damage").fail("a flip\nwent unseen")
+    done = Counter(case.name for case in matrix.design()[:2])
+    state = State(tmp_path / "state.json", [Batch("old"), Batch("new", cases=done)])
+    state.now.tally("damage").note("harmless", 3)
+    state.now.tally("damage").fail("a flip\nwent unseen")
     page.write(tmp_path / "page.md", state, {"damage": 4, "words": 5})
     text = (tmp_path / "page.md").read_text()
     assert "| Damaged and forged files | 3 | 4 | 1 |" in text
     assert "- `a flip went unseen`" in text
     assert "Targets not reached: damaged and forged files (3 of 4); generated commands" in text
     assert "2 agents, with 2 of 3 bases, 2 of 17 explorers" in text
-    state.tally("damage").mend()
+    assert "| `new` | 0 | 0 | 3 | 0 | 0 |" in text
+    state.mend()
     state.save()
-    page.write(tmp_path / "page.md", State.open(state.path), {"damage": 3})
+    page.write(tmp_path / "page.md", State.open(state.path, "new"), {"damage": 3})
     text = (tmp_path / "page.md").read_text()
     assert "| Damaged and forged files | 3 | 3 | 0 |" in text
     assert "mended since:\n\n- `a flip went unseen`" in text

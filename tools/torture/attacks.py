@@ -6,6 +6,7 @@ It can be stopped at any time and goes on from where it was: `--state` keeps the
 import argparse
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torture import crashes, damage, kills, matrix, page, signals, sweeps, words
-from torture.processes import ask
+from torture.processes import Worker, ask
 from torture.tally import State, Tally
 
 ROOT = Path(__file__).parents[2]
 TARGETS = {"kills": 1_000, "damage": 10_000, "words": 10_000, "sweeps": 100}
-PER_CASE = {"kills": 16, "damage": 160}
-SIGNALS, EVERY = 4, 5  # real ones, on one case in five
+PER_CASE = {"kills": 24, "damage": 280}
+SIGNALS = 9  # from outside, on each of the agents that have every kind between them
 WORDS, SWEEPS = 500, 8
 
 
@@ -38,36 +39,50 @@ def case(name: str, folder: Path, seed: str) -> dict[str, Tally]:
 
 
 def attack_case(state: State) -> None:
-    name = matrix.least_done(state.cases).name
-    number = sum(state.cases.values())
-    seed = f"{name} {state.cases.get(name, 0)}"
+    name, turns = matrix.least_done(state.cases).name, state.cases
+    seed = f"{name} {turns[name]}"
     place = Path(tempfile.mkdtemp(prefix="adac-torture-", dir=scratch()))
+    worker = Worker()
     try:
-        found = ask(case, name, place, seed, seconds=3_600.0)
-        if number % EVERY == 0:
-            found["kills"].add(signals.run_case(name, place, seed, SIGNALS))
+        found: dict[str, Tally] = worker.ask(case, name, place, seed, seconds=3_600.0)
+        if name in {case.name for case in matrix.first()}:
+            found["kills"].add(signals.run_case(name, place, seed, SIGNALS, worker))
         for kind, tally in found.items():
-            state.tally(kind).add(tally)
+            state.now.tally(kind).add(tally)
     except Exception as error:
-        state.tally("kills").fail(f"{name}: {type(error).__name__}: {error}")
+        state.now.tally("kills").fail(f"{name}: {type(error).__name__}: {error}")
     finally:
+        worker.close()
         shutil.rmtree(place, ignore_errors=True)
-    state.cases[name] = state.cases.get(name, 0) + 1
+    state.now.cases[name] += 1
 
 
 def attack_words(state: State) -> None:
-    tally = state.tally("words")
-    tally.add(ask(words.run, f"words {tally.tried}", WORDS))
+    seed = f"words {state.total('words').tried}"
+    state.now.tally("words").add(ask(words.run, seed, WORDS))
 
 
 def attack_sweeps(state: State) -> None:
-    tally = state.tally("sweeps")
-    far = tally.tried // SWEEPS % 2 == 1
+    done = state.total("sweeps").tried
+    far = done // SWEEPS % 2 == 1
     place = Path(tempfile.mkdtemp(prefix="adac-torture-"))
     try:
-        tally.add(sweeps.run(place, f"sweeps {tally.tried}", SWEEPS, far=far))
+        state.now.tally("sweeps").add(sweeps.run(place, f"sweeps {done}", SWEEPS, far=far))
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def program() -> str:
+    """The last commit that changed the program itself: others do not make its counts old."""
+
+    def git(*words: str) -> str:
+        return subprocess.check_output(["git", "-C", str(ROOT), *words], text=True).strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "src")
+        return git("log", "-1", "--format=%h", "--", "src") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 ATTACKS: dict[str, Callable[[State], None]] = {
@@ -77,7 +92,7 @@ ATTACKS: dict[str, Callable[[State], None]] = {
 
 def furthest_behind(state: State, only: list[str]) -> str | None:
     """The attack with the smallest part of its target; None when all are met."""
-    parts = {name: state.tally(name).tried / TARGETS[name] for name in only}
+    parts = {name: state.total(name).tried / TARGETS[name] for name in only}
     name = min(parts, key=lambda name: parts[name])
     return name if parts[name] < 1.0 else None
 
@@ -87,7 +102,7 @@ def go(state: State, minutes: float, path: Path, only: list[str]) -> None:
     while (name := furthest_behind(state, only)) is not None and time.monotonic() < end:
         began = time.monotonic()
         ATTACKS[name](state)
-        state.seconds += time.monotonic() - began
+        state.now.seconds += time.monotonic() - began
         state.save()
         page.write(path, state, TARGETS)
         print(page.line(state), flush=True)
@@ -96,14 +111,16 @@ def go(state: State, minutes: float, path: Path, only: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="at most")
-    parser.add_argument("--state", type=Path, default=ROOT / "build" / "torture.json")
+    parser.add_argument("--state", type=Path, default=ROOT / "results" / "reliability.json")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "reliability.md")
     parser.add_argument("--only", nargs="+", choices=list(TARGETS), default=list(TARGETS))
     parser.add_argument("--mended", action="store_true", help="what was found so far is mended")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is begun is cleared away
-    state = State.open(options.state)
-    for tally in state.tallies.values() if options.mended else ():
-        tally.mend()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+    state = State.open(options.state, program())
+    if options.mended:
+        state.mend()
     go(state, options.minutes, options.page, options.only)
-    raise SystemExit(min(sum(len(tally.failures) for tally in state.tallies.values()), 1))
+    page.write(options.page, state, TARGETS)
+    raise SystemExit(any(state.total(name).failures for name in page.TITLES))

@@ -98,18 +98,19 @@ def _install(counter: Counter) -> Callable[[], None]:
     return undo
 
 
-def kill_at(number: int) -> None:
-    """This process, by SIGKILL, at its number-th such call."""
-    _install(Counter(number, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+def killed() -> None:
+    """This process, really."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def died() -> None:
+    """As if killed, for a process that is to look at what is left."""
+    raise DeathError
 
 
 @contextlib.contextmanager
-def dying_at(number: int) -> Iterator[Counter]:
-    """As if killed there, for a process that is to look at what is left; 0 counts only."""
-
-    def die() -> None:
-        raise DeathError
-
+def dying_at(number: int, die: Callable[[], None] = died) -> Iterator[Counter]:
+    """At the number-th call; 0 counts only."""
     counter = Counter(number, die)
     undo = _install(counter)
     try:

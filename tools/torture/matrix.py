@@ -150,6 +150,11 @@ def design() -> tuple[Case, ...]:
     return tuple(chosen)
 
 
+def first() -> tuple[Case, ...]:
+    """Of the design, those that have every kind between them."""
+    return design()[: max(map(len, FACTORS))]
+
+
 def least_done(done: Mapping[str, int]) -> Case:
     """The first of the design that had the fewest turns."""
     return min(design(), key=lambda case: done.get(case.name, 0))

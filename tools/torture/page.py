@@ -14,6 +14,7 @@ TITLES = {
     "words": "Generated commands, settings, sweeps and spaces",
     "sweeps": "Sweeps whose processes are killed",
 }
+WORDS = ("runs ended", "deaths in a save", "files", "commands", "sweeps")
 TEXTS = {
     "kills": "`adac resume` is ended again and again, and finished at last. The finished run is "
     "compared with one that was never touched: weights, optimisers, replay buffer and random "
@@ -48,13 +49,14 @@ def write(path: Path, state: State, targets: Mapping[str, int]) -> None:
     lines = ["| attack | tried | target | broken promises |", "|---|--:|--:|--:|"]
     sections: list[str] = []
     for name, title in TITLES.items():
-        tally = state.tallies.get(name, Tally())
+        tally = state.total(name)
         goal = f"{targets[name]:,}" if name in targets else "each call"
         lines.append(f"| {title} | {tally.tried:,} | {goal} | {len(tally.failures)} |")
         sections += _section(name, tally)
     text = Template(TEMPLATE.read_text("utf-8")).substitute(
         coverage=_coverage(state),
         table="\n".join(lines),
+        programs=_programs(state),
         missed=_missed(state, targets),
         sections="\n".join(sections).strip(),
     )
@@ -74,17 +76,26 @@ def _coverage(state: State) -> str:
         for count, factor, word in zip(counts, matrix.FACTORS, named, strict=False)
     )
     return (
-        f"Counted so far, in {state.seconds / 60:,.0f} minutes of a shared machine: "
+        f"Counted so far, in {state.seconds / 60:,.0f} minutes of a shared core: "
         f"{len(done)} agents, with {parts}, and with 1 and 3 environments. Of the pairs of kinds "
         f"that fit, {len(seen)} of {len(every)} have met; {len(matrix.design())} agents have all."
     )
 
 
+def _programs(state: State) -> str:
+    """Over which states of the program."""
+    lines = [f"| program | {' | '.join(WORDS)} |", "|---|" + "--:|" * len(WORDS)]
+    for batch in state.batches:
+        counts = " | ".join(f"{batch.tally(name).tried:,}" for name in TITLES)
+        lines.append(f"| `{batch.program}` | {counts} |")
+    return "\n".join(lines)
+
+
 def _missed(state: State, targets: Mapping[str, int]) -> str:
     missed = [
-        f"{TITLES[name].lower()} ({state.tally(name).tried:,} of {goal:,})"
+        f"{TITLES[name].lower()} ({state.total(name).tried:,} of {goal:,})"
         for name, goal in targets.items()
-        if state.tally(name).tried < goal
+        if state.total(name).tried < goal
     ]
     return f"Targets not reached: {'; '.join(missed)}." if missed else "Every target is reached."
 
@@ -109,6 +120,6 @@ def _section(name: str, tally: Tally) -> list[str]:
 def line(state: State) -> str:
     parts = [
         f"{name} {tally.tried:,}" + (f" ({len(tally.failures)} BROKEN)" if tally.failures else "")
-        for name, tally in state.tallies.items()
+        for name, tally in ((name, state.total(name)) for name in TITLES)
     ]
     return f"{state.seconds / 60:.0f} min: {', '.join(parts)}"

@@ -1,25 +1,23 @@
-"""Processes to be killed, forked from one that has imported adac but not yet started JAX.
+"""Processes that work or are killed, forked from one that has imported adac but not started JAX.
 
-That saves the seconds of an interpreter's start; from there on the child is `adac resume` itself.
+That saves the seconds of an interpreter's start, and one that lives on saves those of compiling.
 """
 
-import contextlib
 import functools
 import multiprocessing
 import os
-import sys
+import signal
 import tempfile
-import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 CACHE = Path(tempfile.gettempdir()) / "adac-torture-jax"
 SLIM = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    # Fusions are emitted in the older way, which compiles an agent in less than half the time.
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false",
     "NPROC": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -29,6 +27,7 @@ SLIM = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+INTERRUPTED = "KeyboardInterrupt"
 
 
 @functools.cache
@@ -39,55 +38,85 @@ def server() -> ForkServerContext:
     return context
 
 
-def spawn(target: Callable[..., None], *arguments: Any) -> BaseProcess:
-    process = server().Process(target=target, args=arguments, daemon=True)  # it ends with us
-    process.start()
-    return process
-
-
-def command(words: list[str], log: Path, prepare: Callable[[], None] = lambda: None) -> None:
-    """In a child: the `adac` command as the shell starts it, with its stderr in a file."""
-    for descriptor, path in ((1, os.devnull), (2, str(log))):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        os.dup2(handle, descriptor)
-    sys.argv = ["adac", *words]
-    code: Any = 1
+def _answer(target: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        from adac.cli.main import main
-
-        prepare()
-        main()
-    except SystemExit as stop:
-        code = stop.code or 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 1)
+        return True, target(*arguments)
+    except Exception as error:
+        return False, f"{type(error).__name__}: {error}"
 
 
-def _answer(pipe: Connection, target: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        pipe.send((True, target(*arguments)))
-    except BaseException as error:
-        pipe.send((False, f"{type(error).__name__}: {error}"))
+def _serve(pipe: Connection) -> None:
+    """In a child: answer until nobody asks. Ctrl-C ends what is asked, and never the child."""
+    answer: tuple[bool, Any] | None = None
+    while True:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            if answer is not None:
+                pipe.send(answer)
+            target, arguments = pipe.recv()
+            answer = False, INTERRUPTED
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            answer = _answer(target, arguments)
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+class Worker:
+    """A process that does one thing after another, and keeps what it has compiled."""
+
+    def __init__(self) -> None:
+        self._pipe, there = server().Pipe()
+        self._process = server().Process(target=_serve, args=(there,), daemon=True)  # ends with us
+        self._process.start()
+        there.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid or 0
+
+    def send(self, target: Callable[..., Any], *arguments: Any) -> None:
+        self._pipe.send((target, arguments))
+
+    def answer(self, seconds: float) -> tuple[bool, Any] | None:
+        """Whether all went well, and what was returned or said; None if it takes longer.
+        EOFError if the process has ended."""
+        try:
+            return self._pipe.recv() if self._pipe.poll(seconds) else None
+        except ConnectionResetError:
+            raise EOFError from None
+
+    def ask(self, target: Callable[..., Any], *arguments: Any, seconds: float = 900.0) -> Any:
+        """What a function returns there; RuntimeError if it does not."""
+        self.send(target, *arguments)
+        try:
+            found = self.answer(seconds)
+        except EOFError:
+            raise RuntimeError(f"{target.__name__} ended with {self.ended()}") from None
+        if found is None:
+            raise RuntimeError(f"{target.__name__} took more than {seconds:g} seconds")
+        good, answer = found
+        if not good:
+            raise RuntimeError(f"{target.__name__}: {answer}")
+        return answer
+
+    def ended(self) -> int | None:
+        self._process.join()
+        return self._process.exitcode
+
+    def close(self) -> None:
+        self._pipe.close()
+        self._process.join(5.0)
+        if self._process.exitcode is None:  # it is still at something
+            self._process.kill()
+            self._process.join()
 
 
 def ask(target: Callable[..., Any], *arguments: Any, seconds: float = 900.0) -> Any:
-    """What a function returns in a process of its own; RuntimeError if it does not."""
-    here, there = server().Pipe(duplex=False)
-    process = spawn(_answer, there, target, arguments)
-    there.close()
+    """The same in a process of its own."""
+    worker = Worker()
     try:
-        if not here.poll(seconds):
-            process.kill()
-            raise RuntimeError(f"{target.__name__} took more than {seconds:g} seconds")
-        good, answer = here.recv()
-    except EOFError:
-        process.join()
-        raise RuntimeError(f"{target.__name__} ended with {process.exitcode}") from None
-    process.join()
-    if not good:
-        raise RuntimeError(f"{target.__name__}: {answer}")
-    return answer
+        return worker.ask(target, *arguments, seconds=seconds)
+    finally:
+        worker.close()

@@ -34,6 +34,7 @@ class Tally:
         self.outcomes += other.outcomes
         self.results += other.results
         self.failures += other.failures
+        self.mended += other.mended
 
     @property
     def tried(self) -> int:
@@ -58,27 +59,69 @@ class Tally:
 
 
 @dataclass
-class State:
-    """All that was counted, in a file: who is stopped goes on counting from there."""
+class Batch:
+    """What was counted of one state of the program."""
 
-    path: Path
+    program: str  # the last commit that changed it
     tallies: dict[str, Tally] = field(default_factory=dict)
-    cases: dict[str, int] = field(default_factory=dict)  # how often each agent had its turn
+    cases: Counter[str] = field(default_factory=Counter)  # how often each agent had its turn
     seconds: float = 0.0
-
-    @classmethod
-    def open(cls, path: Path) -> "State":
-        if not path.exists():
-            return cls(path)
-        data = json.loads(path.read_bytes())
-        tallies = {name: Tally.from_json(one) for name, one in data["tallies"].items()}
-        return cls(path, tallies, data["cases"], data["seconds"])
 
     def tally(self, name: str) -> Tally:
         return self.tallies.setdefault(name, Tally())
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "program": self.program,
+            "seconds": round(self.seconds),
+            "cases": dict(self.cases),
+            "tallies": {name: tally.to_json() for name, tally in self.tallies.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Batch":
+        tallies = {name: Tally.from_json(one) for name, one in data["tallies"].items()}
+        return cls(data["program"], tallies, Counter(data["cases"]), data["seconds"])
+
+
+@dataclass
+class State:
+    """All that was counted, in a file: who is stopped goes on counting from there."""
+
+    path: Path
+    batches: list[Batch]  # the last is being counted
+
+    @classmethod
+    def open(cls, path: Path, program: str) -> "State":
+        data = json.loads(path.read_bytes())["batches"] if path.exists() else []
+        batches = [Batch.from_json(one) for one in data if one["program"] != program]
+        mine = [Batch.from_json(one) for one in data if one["program"] == program]
+        return cls(path, batches + (mine or [Batch(program)]))
+
+    @property
+    def now(self) -> Batch:
+        return self.batches[-1]
+
+    def total(self, name: str) -> Tally:
+        found = Tally()
+        for batch in self.batches:
+            found.add(batch.tally(name))
+        return found
+
+    @property
+    def cases(self) -> Counter[str]:
+        return sum((batch.cases for batch in self.batches), Counter())
+
+    @property
+    def seconds(self) -> float:
+        return sum(batch.seconds for batch in self.batches)
+
+    def mend(self) -> None:
+        for batch in self.batches:
+            for tally in batch.tallies.values():
+                tally.mend()
+
     def save(self) -> None:
-        tallies = {name: tally.to_json() for name, tally in self.tallies.items()}
-        data = {"tallies": tallies, "cases": self.cases, "seconds": self.seconds}
+        data = {"batches": [batch.to_json() for batch in self.batches]}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, (json.dumps(data, indent=1) + "\n").encode())
