@@ -122,6 +122,7 @@ def test_a_task_that_draws_from_its_own_spaces_repeats() -> None:
         {"episodes": [0, 0]},
         {"episodes": [-1]},
         {"returns": []},
+        {"lengths": [[]]},
         {"obs": np.zeros((1, 3), np.float32)},
         {"first": np.zeros(2, bool)},
         {"actions.0": np.zeros((4, 2), np.float32)},

@@ -232,14 +232,14 @@ class Environments:
         self.first = arrays["first"].astype(bool)
         self.obs = np.array(arrays["obs"], np.float32)
         logs = [arrays[f"actions.{i}"] for i in range(count)]
-        shapes = [a.shape for a in (self.episodes, self.returns, self.first)]
-        if shapes != [(count,)] * 3 or self.obs.shape != (count, self.obs_dim):
+        lengths = facts.get("lengths", [len(log) for log in logs])  # as it once was
+        self.lengths = np.array(lengths, np.int64)
+        shapes = [a.shape for a in (self.episodes, self.returns, self.lengths, self.first)]
+        if shapes != [(count,)] * 4 or self.obs.shape != (count, self.obs_dim):
             raise ValueError("its unfinished episodes are those of other environments")
         if (self.episodes < 0).any() or any(a.shape[1:] != (width,) for a in logs):
             raise ValueError("its unfinished episodes are not as they were written")
         self.actions = [list(log.astype(self.scaling.low.dtype)) for log in logs]
-        lengths = facts.get("lengths", [len(log) for log in logs])  # as it once was
-        self.lengths = np.array(lengths, np.int64)
         self._open()
         return [
             self._abandon(i)
