@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TARGETS = {"kills": 1_000, "damage": 10_000, "words": 10_000, "sweeps": 100}
 PER_CASE = {"kills": 24, "damage": 280}
 SIGNALS = 9  # from outside, on each of the agents that have every kind between them
-WORDS, SWEEPS = 500, 8
+WORDS, SWEEPS = 500, 16
 
 
 def scratch() -> str | None:

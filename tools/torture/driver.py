@@ -9,7 +9,7 @@ from adac.training.train import Schedule
 
 PLAN = Schedule(eval_every=200, eval_episodes=1, checkpoint_every=100, log_every=100)
 SMALL = {"actor_hidden": [8], "critic_hidden": [8], "batch_size": 8, "warmup": 100}
-STEPS = (200, 1_500, 200, 1_500, 200, 1_500)  # finished soon, and still running, side by side
+STEPS = (200, 1_500, 200, 1_500)  # finished soon, and still running, side by side
 
 
 def trials() -> list[Trial]:

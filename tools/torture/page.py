@@ -19,8 +19,9 @@ TEXTS = {
     "kills": "`adac resume` is ended again and again, and finished at last. The finished run is "
     "compared with one that was never touched: weights, optimisers, replay buffer and random "
     "states by their checksums, the best policy and config.json by their bytes, metrics.csv and "
-    "evaluations.csv row by row; clocks aside. *SIGKILL*, *SIGTERM*, *SIGINT* (Ctrl-C) with a "
-    "process of its own, and *SIGTERM* and *SIGINT* inside of one that goes on, are real signals. "
+    "evaluations.csv row by row; clocks aside. *SIGKILL*, *SIGTERM* and *SIGINT* (Ctrl-C) are "
+    "real signals, some raised inside of the process at a random moment and some sent from "
+    "outside, to a process that has compiled the agent, to a new one, or to a whole interpreter. "
     "*Death* is an exception at a random moment, or instead of the n-th system call (a write is "
     "half done first), after which every call that writes fails as well: the disk is left as by "
     "SIGKILL, and no new process has to be started.",
@@ -38,9 +39,10 @@ TEXTS = {
     "agents, TOML files and Gymnasium spaces drawn at random, most of them nonsense: each is "
     "accepted or refused in one sentence, never with a traceback, within 60 seconds.",
     "sweeps": "`adac sweep` on Ray, on this machine and on a cluster of two nodes beside it. A "
-    "trial's process, the driver, Ray's raylet and its head, or a whole node is killed, and the "
-    "sweep is run again until it is done. No finished trial may be lost or run again, every trial "
-    "must end as one that ran alone, and a local sweep may listen on loopback only.",
+    "trial's process or two, the driver, Ray's raylet or its head, or a whole node is killed, some "
+    "at one moment, and the sweep is run again until it is done. Each process that is hit counts. "
+    "No finished trial may be lost or run again, every trial must end as one that ran alone, and a "
+    "local sweep may listen on loopback only.",
 }
 TEMPLATE = Path(__file__).with_name("page.md")
 

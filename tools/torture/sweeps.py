@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from adac.experiments.sweeps.trials import execute, is_done
+from adac.experiments.sweeps.workers import SINGLE_THREAD
 from torture.driver import trials
 from torture.kills import rows
 from torture.processes import SLIM, ask
@@ -19,13 +20,18 @@ from torture.tally import Tally
 
 TRIALS = {trial.id: trial for trial in trials()}
 OURS = {"raylet": "raylet/raylet", "head": "gcs/gcs_server"}  # Ray's processes, by their programs
-LOCAL = ("worker", "worker", "driver", "raylet", "head")
-FAR = ("worker", "driver", "node", "node")
+# Killed at one moment. A driver that is started anew costs more than all else here.
+LOCAL = (
+    ("worker",), ("worker", "worker"), ("worker", "driver"), ("driver",),
+    ("raylet",), ("worker", "raylet"), ("worker", "head"),
+)  # fmt: skip
+FAR = (("worker", "worker"), ("worker", "driver"), ("node",), ("worker", "node"))
 PATIENCE = 600.0
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
 
 
 def references(folder: Path) -> None:
+    os.environ.update(SINGLE_THREAD)  # as a sweep's own processes are: other flags, other bits
     for name, trial in TRIALS.items():
         execute(trial, folder / name)
 
@@ -120,6 +126,7 @@ class Victim:
         self.ends = FAR if far else LOCAL
         self.driver: subprocess.Popen[bytes] | None = None
         self.finished: dict[str, int] = {}
+        self.hit: set[int] = set()
 
     def start(self) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "torture.driver", str(self.folder), *self.nodes.address]
@@ -144,12 +151,13 @@ class Victim:
         if driver.poll() is not None:
             self._over(driver)
             return
-        time.sleep(self.draw.uniform(0.0, 3.0))
+        time.sleep(self.draw.uniform(0.0, 2.0))
         self._look()
-        how = self.draw.choice(self.ends)
-        if self._end(how, driver):
-            self.tally.note(f"{how} killed")
-        if how in ("driver", *OURS):
+        together = self.draw.choice(self.ends)
+        for how in together:
+            if self._end(how, driver):
+                self.tally.note(f"{how} killed")
+        if {"driver", *OURS}.intersection(together):
             driver.wait(PATIENCE)
         self._look()
 
@@ -160,13 +168,16 @@ class Victim:
         if how == "driver":
             victims = [driver.pid]
         elif how == "worker":
-            victims = [self._worker(name) for name in self.running()][:1]
+            victims = [self._worker(name) for name in self.running()]
         else:
             victims = [pid for pid in descendants(driver.pid) if OURS[how] in program(pid)]
         for pid in victims:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return bool(victims)
+            if pid not in self.hit:  # and on its way out
+                self.hit.add(pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+        return False
 
     def _look(self) -> None:
         """What was finished is finished still, and was not run again."""
