@@ -43,11 +43,12 @@ CURIOUS = Analogous(co_training=False, beta_start=0.05, beta_end=0.05, score_flo
 
 
 def rare_rewards(agent: Callable[..., Agent], crossq: Deterministic) -> Agent:
-    """ADAC for tasks whose reward is rarely seen; its critics count in units of what is paid."""
+    """ADAC for tasks whose reward is rarely seen: critics count in units of what is paid, and what
+    they did not expect is drawn more often, so that a rare reward is not forgotten among zeros."""
     guarded = dataclasses.replace(crossq, bound_penalty=0.1)
     return agent(
         guarded, Interleaved(CURIOUS), intrinsic=Rnd(), critic=Scalar(batch_renorm=True),
-        reward_units=True, n_steps=3, batch_size=128,
+        reward_units=True, n_steps=3, batch_size=128, priority_alpha=0.6, behaviour_critics=1,
     )  # fmt: skip
 
 
