@@ -19,7 +19,7 @@ from torture.tally import State, Tally
 
 ROOT = Path(__file__).parents[2]
 TARGETS = {"kills": 1_000, "damage": 10_000, "words": 10_000, "sweeps": 100}
-PER_CASE = {"kills": 24, "damage": 280}
+PER_CASE = {"kills": 36, "damage": 420}
 SIGNALS = 9  # from outside, on each of the agents that have every kind between them
 WORDS, SWEEPS = 500, 16
 
