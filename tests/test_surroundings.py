@@ -1,13 +1,16 @@
 """Odd surroundings of the command: no home, a plain terminal, names that are no folders."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from adac.cli.main import main
+from adac.cli.stop import Stop
 from adac.errors import UserError
 from adac.runs import machine
 from adac.runs.folder import make_folder
@@ -81,3 +84,22 @@ def test_memory_is_the_container_s_where_that_is_less(
         (tmp_path / "max").write_text(text)
         found = machine.memory_bytes()
         assert found == expected if expected else found != 2**20
+
+
+def test_a_second_ctrl_c_is_not_lost_in_a_destructor(capsys: pytest.CaptureFixture[str]) -> None:
+    class Odd:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)  # and Python drops what is raised here
+
+    def drop(odd: list[Odd]) -> None:
+        odd.clear()
+        time.sleep(5.0)
+
+    hook = sys.unraisablehook
+    with Stop() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop.signal == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            drop([Odd()])
+    assert sys.unraisablehook is hook
+    assert capsys.readouterr().err == ""
