@@ -162,9 +162,9 @@ def test_counts_of_several_states_of_the_program_add_up(tmp_path: Path) -> None:
 
 def test_the_page_counts(tmp_path: Path) -> None:
     done = Counter(case.name for case in matrix.design()[:2])
-    state = State(tmp_path / "state.json", [Batch("old"), Batch("new", cases=done)])
+    state = State(tmp_path / "state.json", [Batch("old"), Batch("new", cases=done, seconds=60.0)])
     state.now.tally("damage").note("harmless", 3)
-    state.now.tally("damage").fail("a flip\nwent unseen")
+    state.now.tally("damage").fail("/home/of/ours/a flip\nwent unseen")
     page.write(tmp_path / "page.md", state, {"damage": 4, "words": 5})
     text = (tmp_path / "page.md").read_text()
     assert "| Damaged and forged files | 3 | 4 | 1 |" in text
@@ -172,6 +172,7 @@ def test_the_page_counts(tmp_path: Path) -> None:
     assert "Targets not reached: damaged and forged files (3 of 4); generated commands" in text
     assert "2 agents, with 2 of 3 bases, 2 of 17 explorers" in text
     assert "| `new` | 0 | 0 | 3 | 0 | 0 |" in text
+    assert "`old`" not in text  # nothing was counted of it
     state.mend()
     state.save()
     page.write(tmp_path / "page.md", State.open(state.path, "new"), {"damage": 3})

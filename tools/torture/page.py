@@ -87,7 +87,7 @@ def _coverage(state: State) -> str:
 def _programs(state: State) -> str:
     """Over which states of the program."""
     lines = [f"| program | {' | '.join(WORDS)} |", "|---|" + "--:|" * len(WORDS)]
-    for batch in state.batches:
+    for batch in (one for one in state.batches if one.seconds):
         counts = " | ".join(f"{batch.tally(name).tried:,}" for name in TITLES)
         lines.append(f"| `{batch.program}` | {counts} |")
     return "\n".join(lines)

@@ -145,7 +145,7 @@ class Victim:
             self.tally.fail(f"{self.name}: {how}: {code}: {said}")
         if code != 0:
             self.tally.note(how)
-            self.tally.result("of these by signals from outside")
+            self.tally.result("ended by signals from outside")
             return
         self._finished(code)
         if length != COLD:

@@ -1,6 +1,7 @@
 """Counting: how often something was tried, what became of it, and what should not have."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from adac.runs.files import write_whole
 
-KEPT = 40  # broken promises that are written out
+FOLDERS = re.compile(r"(?:/[\w.+-]+){2,}/(?=[\w.+-])")  # of this machine, before a file's name
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Tally:
         self.results[what] += times
 
     def fail(self, what: str) -> None:
-        self.failures.append(" ".join(what.split())[:500])
+        self.failures.append(FOLDERS.sub("", " ".join(what.split()))[:500])
         print(f"BROKEN: {self.failures[-1]}", flush=True)
 
     def add(self, other: "Tally") -> None:
