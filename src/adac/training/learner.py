@@ -79,6 +79,9 @@ class Learner:
         self.folders = Folders()
         self._predictions = 0
 
+    def __repr__(self) -> str:
+        return f"<Learner {self.agent_name} on {self.env_id}, seed {self.seed}, step {self.step:,}>"
+
     @property
     def agent(self) -> Agent:
         return self.loop.agent
@@ -271,10 +274,7 @@ class Learner:
         salt: int = 0,
         stop: Callable[[], bool] | None = None,
     ) -> Evaluation:
-        """Returns of π on environments of its own; training is not disturbed.
-
-        `online` as in `predict`.
-        """
+        """Returns of π, without disturbing the training; `online` as in `predict`."""
         episodes = whole("episodes", episodes)
         seed = self.seed if seed is None else whole("seed", seed)
         lanes, name = self.tasks.evaluation(episodes), self.env_id

@@ -31,6 +31,11 @@ class Source:
         self.factory: partial[Env] | None = None
         self.told = self.several = self.handed = False
         if isinstance(env, str):
+            if env.endswith("Policy"):
+                raise UserError(
+                    f"{name} comes first, and there is no '{env}': Learner(env, agent), or "
+                    "adac.sb3 for Stable-Baselines3's own signature"
+                )
             self.id, self.told = env, True
             self.factory = partial(envs.make, env, **self.kwargs)
         elif _is_env(env):
@@ -69,8 +74,9 @@ class Source:
         if all(_is_env(one) for one in given):
             self._take(given)
         elif all(callable(one) for one in given):
+            makers = [partial(one, **self.kwargs) for one in given]
             self._take_factory(given[0])
-            self.made += [_made_by(partial(one, **self.kwargs)) for one in given[1:]]
+            self.made += [_made_by(maker) for maker in makers[1:]]
             self.several = len(given) > 1
         else:
             raise UserError(
