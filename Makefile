@@ -60,7 +60,7 @@ test: .venv/.atlas lint
 # The peers have an environment of their own on top of .venv, so with the same JAX and simulators.
 .venv-bench/.ppo: .venv/.ready tools/venv_on_top.sh
 	sh tools/venv_on_top.sh .venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet 'adac[ppo]'
+	.venv-bench/bin/python -m pip install --quiet 'adac[ppo,zoo]'
 	touch $@
 
 .venv-bench/.ready: .venv-bench/.ppo
