@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,13 @@ def test_a_local_sweep_listens_on_loopback_only_and_tells_sigterm_from_ctrl_c() 
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     found = listening(process.pid)
+    folders = list(Path(tempfile.gettempdir()).glob(f"adac-ray-{process.pid}-*"))
+    modes = [folder.stat().st_mode & 0o077 for folder in folders]
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[0] == "stopped 15\n"
     assert found
     assert found <= LOOPBACK
+    assert modes == [0]  # nobody else may look into it
 
 
 def test_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

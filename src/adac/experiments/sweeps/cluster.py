@@ -30,10 +30,11 @@ def cluster(jobs: int | None, address: str | None) -> Iterator[None]:
         except ImportError:
             raise missing_extra("a sweep", "experiments") from None
         if address is None:
-            scratch = str(scratch_folder("adac-ray"))
+            scratch = scratch_folder("adac-ray")
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             stack.callback(ray.shutdown)
-            _start(ray, jobs or os.cpu_count() or 1, scratch)
+            # Ray opens its folder to everybody; the one around it stays ours.
+            _start(ray, jobs or os.cpu_count() or 1, str(scratch / "r"))
         else:
             stack.callback(ray.shutdown)
             _connect(ray, address)
