@@ -11,7 +11,7 @@ import pytest
 
 from adac.cli.main import main
 from adac.cli.stop import Stop
-from adac.errors import UserError
+from adac.errors import RunError, UserError
 from adac.runs import machine
 from adac.runs.folder import make_folder
 from adac.training import compilation_cache
@@ -84,6 +84,20 @@ def test_memory_is_the_container_s_where_that_is_less(
         (tmp_path / "max").write_text(text)
         found = machine.memory_bytes()
         assert found == expected if expected else found != 2**20
+
+
+def test_a_run_that_fails_before_it_has_begun_is_not_told_to_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RunError("no room for metrics.csv")
+
+    monkeypatch.setattr("adac.training.train.Recorder", full)
+    with pytest.raises(SystemExit) as stopped:
+        main([*PLAIN, "--out", str(tmp_path / "run")])
+    assert stopped.value.code == 1
+    assert (tmp_path / "run" / "checkpoint").exists()
+    assert capsys.readouterr().err == "adac: no room for metrics.csv\n"
 
 
 def test_a_second_ctrl_c_is_not_lost_in_a_destructor(capsys: pytest.CaptureFixture[str]) -> None:

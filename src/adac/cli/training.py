@@ -307,7 +307,7 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, stop: Stop, **op
         )
     except RunError as error:
         last = Store(folder / "checkpoint").last_step()
-        if last is None:
+        if last is None or not (folder / "config.json").exists():  # there is nothing to resume yet
             raise
         raise RunError(
             f"{error}; the last good checkpoint is of step {last:,}: `adac resume {folder}`"
