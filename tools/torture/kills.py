@@ -20,10 +20,12 @@ from torture import faults, matrix
 from torture.tally import Tally
 
 STEPS = 160
+FIRST_CALLS = 45  # about as many as there are until a new run has its config.json
 CALLS = 70  # about as many as a resumed run makes before it ends
 CLOCKS = ("steps_per_second", "wall_seconds")
 FAULT = "death at a system call"
-ENDS = ("death at a moment", FAULT, "SIGTERM", "SIGINT", "SIGINT twice")
+BEGINNING = "death at a system call of the beginning"
+ENDS = (BEGINNING, "death at a moment", FAULT, "SIGTERM", "SIGINT", "SIGINT twice")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -92,7 +94,22 @@ class Victim:
         if code != 0:
             raise RuntimeError(f"the uninterrupted run ended with {code}: {said}")
 
+    def _begun(self) -> tuple[int | None, str]:
+        """A new run that dies at once; the same command begins it anew if it has left none."""
+        shutil.rmtree(self.run)
+        code: int | None = 0
+        with faults.dying_at(self.draw.randrange(1, FIRST_CALLS)):
+            try:
+                matrix.start(self.name, self.run, STEPS)
+            except faults.DeathError:
+                code = None
+        if not (self.run / "config.json").exists():
+            matrix.start(self.name, self.run, STEPS)
+        return code, ""
+
     def _ended(self, how: str) -> tuple[int | None, str]:
+        if how == BEGINNING:
+            return self._begun()
         if how == FAULT:
             with faults.dying_at(self.draw.randrange(1, CALLS)):
                 return resume(self.run)
@@ -124,6 +141,8 @@ class Victim:
         if code != 0:
             self.tally.note(how)
             return True
+        if how == BEGINNING:
+            return False
         self.length = time.monotonic() - began  # it finished first
         compare(self.name, self.whole, self.run, code, self.tally)
         shutil.rmtree(self.run)

@@ -23,8 +23,8 @@ TEXTS = {
     "real signals, some raised inside of the process at a random moment and some sent from "
     "outside, to a process that has compiled the agent, to a new one, or to a whole interpreter. "
     "*Death* is an exception at a random moment, or instead of the n-th system call (a write is "
-    "half done first), after which every call that writes fails as well: the disk is left as by "
-    "SIGKILL, and no new process has to be started.",
+    "half done first; of a run that goes on, or of one that begins), after which every call that "
+    "writes fails as well: the disk is left as by SIGKILL, and no new process has to be started.",
     "crashes": "The n-th open, write, fsync, rename or unlink of a save does not happen, nor does "
     "any after it, for every n; a write is half done. What is found must be the old state or the "
     "new one, whole.",
