@@ -43,7 +43,7 @@ def _rate(found: speed_report.Values, job: str) -> str:
 def _beside(found: speed_report.Values, job: str, peer: str) -> str:
     ratio = speed_report.Target("", f"{job}/adac", f"{job}/{peer}", 0.0).values(found)
     rate = _rate(found, f"{job}/{peer}")
-    return f"{rate} (ours {statistics.median(ratio):.1f} ×)" if ratio else rate
+    return f"{rate} (ours\N{NO-BREAK SPACE}{statistics.median(ratio):.1f}×)" if ratio else rate
 
 
 def origin(facts: speed_report.Facts, found: speed_report.Values) -> str:

@@ -27,7 +27,7 @@ def test_both_pages_are_what_the_file_says() -> None:
 def test_ratios_are_taken_within_a_round(tmp_path: Path) -> None:
     pages = measured(tmp_path / "raw", FACTS, adac=[100, 300, 400], sb3=[50, 100, 400])
     row = next(line for line in pages["README.md"].splitlines() if "`td3`, Hopper" in line)
-    assert row == "| `td3`, Hopper-v5 | 300 | – | 100 (ours 2.0 ×) |"
+    assert row == "| `td3`, Hopper-v5 | 300 | – | 100 (ours\N{NO-BREAK SPACE}2.0×) |"
     assert "0 of 1 targets are met." in pages["docs/performance.md"]
 
 
