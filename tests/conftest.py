@@ -1,7 +1,9 @@
 """Strict by default: warnings are errors, and a random key is used once."""
 
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import jax
@@ -11,22 +13,37 @@ hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machi
 hypothesis.settings.load_profile("unhurried")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
 jax.config.update("jax_debug_key_reuse", True)
-# Compiling a tiny network well takes far longer than running it badly.
+# Compiling a tiny network well takes far longer than running it badly: without the newer emitters
+# of fusions an update compiles in a third of the time. Processes of their own inherit the flag.
 jax.config.update("jax_disable_most_optimizations", True)
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false"
+
+MANY_MAPPINGS = 20_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "error")
     # Programs that an earlier run compiled are found again, and the user's own are left alone.
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache" / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    # However small: a program of one operation takes 30 ms to compile and 3 ms to find.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_programs() -> Iterator[None]:
-    """Compiled programs are let go with their module: Linux allows a process 65,530 mappings."""
+    """Compiled programs are let go when they are many: Linux allows a process 65,530 mappings.
+
+    Not sooner, because the next module needs the same small ones, as those that make networks.
+    """
     yield
-    jax.clear_caches()
+    if _mappings() > MANY_MAPPINGS:
+        jax.clear_caches()
+
+
+def _mappings() -> int:
+    """Of memory, of this process; 0 where the system does not tell."""
+    maps = Path("/proc/self/maps")
+    return maps.read_bytes().count(b"\n") if maps.exists() else 0
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 Pendulum-v1 returns about -1,200 under random actions and about -150 when it balances.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
+import jax
 import pytest
 
 from adac.training.learner import Learner
@@ -14,7 +16,18 @@ SMALL |= {"actor_lr": 1e-3, "critic_lr": 1e-3}  # a small network's rate
 LATENT = SMALL | {"actor_hidden": "64", "latent_hidden": "64"}
 
 
+@pytest.fixture
+def _well_compiled() -> Iterator[None]:
+    """These run for longer than they compile. Keys are followed where the same agents are resumed:
+    here, at every one of thousands of calls, that would take as long as the arithmetic."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    with jax.debug_key_reuse(False):
+        yield
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_well_compiled")
 @pytest.mark.parametrize(
     ("agent", "overrides"),
     [
