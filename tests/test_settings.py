@@ -112,6 +112,7 @@ def test_override_several_and_none() -> None:
         ("latent", 0, "Analogous needs a latent"),
         ("warmup", -5, "warmup"),
         ("partcles", 8, "did you mean particles"),
+        ("train_freq", 4, "here it is updates_per_step (an update in every k steps"),
         ("base.particles", 8, "no setting 'base.particles'"),
         ("explorer", "os.system", "there is no explorer 'os.system'"),
         ("intrinsic", "x", "there is no intrinsic 'x'; did you mean"),

@@ -228,6 +228,12 @@ SEVERAL = {
     "learning_starts": ("warmup", "learn_after"),
 }
 
+# Their words that have no single setting here.
+ANSWERS = {
+    "train_freq": "updates_per_step (an update in every k steps is updates_per_step=1/k)",
+    "total_timesteps": "the steps that `learn` or --steps takes",
+}
+
 
 def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
     """The agent with some settings changed: `particles`, or `explorer.particles` in full.
@@ -292,6 +298,8 @@ def _with_part(agent: Agent, name: str, value: Any) -> Agent:
 
 
 def _unknown(agent: Agent, name: str, inner: str) -> str:
+    if inner in ANSWERS:
+        return f"this agent has no setting '{name}'; here it is {ANSWERS[inner]}"
     settings = {setting.name: setting.sentence for setting in describe(agent)}
     near = difflib.get_close_matches(inner, settings, n=3)
     if not near:
