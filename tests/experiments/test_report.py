@@ -51,11 +51,13 @@ tick("mean_return"); found.bias = means(); tick("bias"); tick("mean_return");
 choose("axis", "hours"); found.hours = document.querySelector("#charts svg").textContent;
 choose("axis", "steps");
 choose("filter", "td3 -adac"); found.filtered = means(); found.said = document.getElementById("filtered").textContent;
+found.unpaired = document.getElementById("pairs").hidden;
 found.listed = document.querySelectorAll("#runs tbody tr").length;
 found.heads = document.querySelectorAll("#table thead th").length;
 choose("filter", "hopper"); found.bytask = means();
 choose("filter", "ant"); found.nothing = document.getElementById("charts").textContent;
 choose("filter", "");
+found.pairs = document.getElementById("pairs-table").textContent; found.unfolded = document.getElementById("pairs").open;
 found.notes = document.getElementById("notices").open;
 found.row = document.querySelector("#runs tbody tr").textContent;
 found.video = document.querySelector("#videos video").readyState >= 0 && document.querySelector("#videos figcaption").textContent;
@@ -222,6 +224,8 @@ def test_in_a_real_browser(trials: Path, tmp_path: Path, width: int) -> None:
         2,
         2,
     )
+    assert (seen["unpaired"], seen["unfolded"]) == (True, True)  # few pairs are shown at once
+    assert seen["pairs"].split("adac-td3td3")[1].startswith("1.00")
     assert (seen["bytask"], seen["nothing"]) == (2, "Nothing matches.")
     assert seen["notes"] is True  # one note is shown, many are folded
     assert "1:30" in seen["row"]

@@ -52,9 +52,14 @@ def plot(
     hours: Annotated[
         bool, typer.Option("--hours", help="Over hours of training instead of steps.")
     ] = False,
+    ours_only: Annotated[
+        bool,
+        typer.Option("--ours-only", help="Without the returns that others have published."),
+    ] = False,
 ) -> None:
     """Draw learning curves; runs that differ only in their seed become a mean and a band."""
-    print(figures.plot(folders, out, metric, Look(smooth, seeds, hours)))
+    look = Look(smooth, seeds, hours, published=not ours_only)
+    print(figures.plot(folders, out, metric, look))
 
 
 def report(

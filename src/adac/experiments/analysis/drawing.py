@@ -17,6 +17,9 @@ DASHES: tuple[tuple[float, ...], ...] = (
     (14, 3, 5, 3), (5, 3, 5, 8),
 )  # fmt: skip
 Style = dict[str, Any]
+PUBLISHED = "published:"  # begins the label of what others did
+# Of a panel's height, for a name in seven points.
+RIVAL_ROOM = 0.052
 # What each format is told so that it notes no date.
 UNDATED: dict[str, dict[str, None]] = {
     ".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None},
@@ -70,11 +73,48 @@ def threads(axis: Any, curve: Curve, style: Style) -> None:
     axis.plot(curve.x, curve.values.T, linewidth=0.7, alpha=0.45, **style)
 
 
+Track = tuple[str, Sequence[tuple[float, float]]]  # a name, and points of steps and return
+
+
+def rivals(axis: Any, paths: Sequence[Track], text: str) -> None:
+    """What others have published, in grey: marks, each named at the right of the panel."""
+    label = f"{PUBLISHED} {text}"
+    grey = {"color": "0.55", "linewidth": 0.8, "marker": "D", "markersize": 3.5, "zorder": 1}
+    for _, points in paths:
+        axis.plot(*zip(*points, strict=True), **grey, linestyle=":", label=label)
+        label = "_"  # one entry of the legend for all
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high)
+    ends = sorted(((*points[-1], name) for name, points in paths), key=lambda end: end[1])
+    heights = apart([y for _, y, _ in ends], RIVAL_ROOM * (high - low))
+    for (x, y, name), height in zip(ends, heights, strict=True):
+        axis.annotate(
+            name, (x, y), (1.03, height), xycoords="data", textcoords=axis.get_yaxis_transform(),
+            fontsize=7, color="0.35", va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.8", "lw": 0.6, "shrinkA": 1, "shrinkB": 3,
+                        "relpos": (0, 0.5)},
+        )  # fmt: skip
+
+
+def apart(wanted: Sequence[float], room: float) -> list[float]:
+    """Ascending heights at least `room` apart, near the wanted ones.
+
+    Pushing up from below and pushing down from above both keep the room, so their mean does too.
+    """
+    up, down = list(wanted), list(wanted)
+    for i in range(1, len(up)):
+        up[i] = max(up[i], up[i - 1] + room)
+        down[-1 - i] = min(down[-1 - i], down[-i] - room)
+    return [(one + other) / 2 for one, other in zip(up, down, strict=True)]
+
+
 def tidy(axis: Any, title: str, ylabel: str, *, steps: bool = True, hours: bool = False) -> None:
     axis.set_title(title, fontsize=11)
     axis.set_ylabel(ylabel)
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color("0.5")
+    axis.tick_params(color="0.5")
     if hours:
         axis.set_xlabel("hours of training")
     elif steps:
@@ -87,11 +127,12 @@ def thousands(x: float, _: object = None) -> str:
 
 
 def legend(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
-    """One legend below all panels, from whichever panel has a line."""
+    """One legend below all panels, from whichever panel has a line; what others did comes last."""
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    found = dict(sorted(found.items(), key=lambda entry: entry[0].startswith(PUBLISHED)))
     if found:
         figure.legend(
             found.values(), found.keys(), loc="outside lower center", frameon=False,

@@ -106,12 +106,15 @@ def curves(sheet: Sheet, column: str = RETURN) -> Any:
     tasks = sheet.results.groups
     figure, axes = _grid(len(tasks))
     without: list[Group] = []
-    for axis, (env, groups) in zip(axes, tasks.items(), strict=True):
+    for place, (axis, (env, groups)) in enumerate(zip(axes, tasks.items(), strict=True)):
         without += sheet.curves(
             axis, "return" if column == RETURN else column, groups.values(), column
         )
-        words = WORDS.get(column, column)
+        # All panels show the same quantity: it is named once a row.
+        words = "" if place % _columns(len(tasks)) else WORDS.get(column, column)
         tidy(axis, _title(env, groups.values()), words, hours=sheet.look.hours)
+        if column == RETURN and not sheet.look.hours:
+            sheet.rivals(axis, env)
     _require_some(sheet, column)
     for group in without:
         warnings.warn(f"{group.label} on {group.env} {_why(group, column)}", stacklevel=3)

@@ -6,6 +6,7 @@ The files count environment steps, but do not say how often an action was repeat
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 from adac.experiments.analysis import statistics
@@ -91,10 +92,31 @@ FIGURES = _figures()
 def beside(results: Results) -> dict[str, list[Line]]:
     """{task: our lines, then the published ones}, for the tasks that have any."""
     return {
-        env: [*(_ours(group) for group in groups.values() if group.drawn), *FIGURES[env]]
+        env: [*(line for line in map(_ours, groups.values()) if any(line.returns)), *FIGURES[env]]
         for env, groups in results.groups.items()
         if env in FIGURES
     }
+
+
+def tracks(env: str, last: float) -> dict[str, list[tuple[int, Moments]]]:
+    """{name: [(step, return)]} of a task's published lines up to the step `last`."""
+    lines = FIGURES.get(env, [])
+    names = Counter((line.name, line.updates) for line in lines)
+    found = {}
+    for line in lines:
+        pairs = zip(STEPS, line.returns, strict=True)
+        points = [(step, one) for step, one in pairs if step <= last and one is not None]
+        if points:
+            twice = names[line.name, line.updates] > 1
+            found[_named(line, points[0][1].seeds if twice else None)] = points
+    return found
+
+
+def _named(line: Line, seeds: int | None) -> str:
+    """With what tells it from the others: more than one update a decision, or its seeds."""
+    more = [f"UTD {line.updates:g}"] if line.updates != 1 else []
+    more += [] if seeds is None else [f"{seeds} seeds"]
+    return line.name + (f" ({', '.join(more)})" if more else "")
 
 
 def _ours(group: Group) -> Line:

@@ -40,6 +40,7 @@ function startTable() {
   byId("numbers").addEventListener("input", drawTable);
   byId("paper").addEventListener("input", drawTable);
   byId("final").hidden = !DATA.table.rows.length;
+  byId("pairs").open = DATA.table.pairs.length <= 4;
   const share = Math.round(100 * DATA.last);
   byId("legend-text").textContent =
     `A run's score is the mean return of the target policy over the evaluations in the last ${share} % of its steps. ` +
@@ -85,8 +86,16 @@ function drawTable() {
   }
   const head = html("thead", {}, html("tr", {}, html("th", {}, "task"), ...columns.map((c) => html("th", { scope: "col" }, ...breakable(c)))));
   byId("table").replaceChildren(head, body);
-  byId("pairs").replaceChildren(...pairs.map((pair) =>
-    html("p", {}, `Probability that a run of ${pair.a} beats a run of ${pair.b}: ${interval(pair.chance)}${pair.chance.low === "–" ? " (a single seed: no interval, no claim)" : ""}${pair.p ? `; Welch's p = ${pair.p}` : ""}`)));
+  drawPairs(pairs.filter((pair) => rows.some((row) => [pair.a, pair.b].every((label) => row.cells[label] && matches(label, row.env)))));
+}
+
+// Each ADAC against what it is built on; many pairs are folded, as many notes are.
+function drawPairs(pairs) {
+  byId("pairs").hidden = !pairs.length;
+  byId("pairs-count").textContent = `ADAC against its base: ${plural(pairs.length, "pair")}`;
+  const row = (pair) => html("tr", {}, html("th", { scope: "row" }, ...breakable(pair.a)), html("td", {}, ...breakable(pair.b)),
+    ...[pair.chance.value, pair.chance.low === "–" ? "one seed: no claim" : `${pair.chance.low} to ${pair.chance.high}`, pair.p].map((text) => html("td", {}, text)));
+  byId("pairs-table").querySelector("tbody").replaceChildren(...pairs.map(row));
 }
 
 // What others have published on the same tasks.

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from adac.errors import UserError
-from adac.experiments.analysis import statistics
+from adac.experiments.analysis import published, statistics
 from adac.experiments.analysis.curves import Curve, limits
-from adac.experiments.analysis.drawing import Style, line, shade, threads
+from adac.experiments.analysis.drawing import Style, line, rivals, shade, threads
 from adac.experiments.analysis.results import RETURN, Group, Results, Run
 from adac.experiments.analysis.snapshots import GRID, Snapshot, density, state_name
 
@@ -25,6 +25,7 @@ class Look:
     smooth: int = 0  # points on either side of a running mean
     seeds: bool = False  # a thin line for each instead of a band
     hours: bool = False  # of training instead of steps
+    published: bool = True  # returns of others, as grey marks where a task has some
 
     def __post_init__(self) -> None:
         if self.smooth < 0:
@@ -60,6 +61,22 @@ class Sheet:
             else:
                 shade(axis, curve, limits(c for _, c in found.values()), self.styles[label])
         return without
+
+    def rivals(self, axis: Any, env: str) -> None:
+        """Returns that others have published on this task, as far as our own lines go."""
+        last = max((row[4] for row in self.rows if row[1] == env), default=0)
+        found = published.tracks(env, last) if self.look.published else {}
+        if not found:
+            return
+        seeds = [one.seeds for points in found.values() for _, one in points]
+        rivals(
+            axis,
+            [(name, [(step, one.mean) for step, one in points]) for name, points in found.items()],
+            f"means of {min(seeds)} to {max(seeds)} seeds",
+        )
+        for name, points in found.items():
+            for step, (mean, std, count) in points:
+                self.rows.append(("published", env, name, count, step, f"{mean:g}", f"{std:g}"))
 
     def _curve(self, group: Group, column: str) -> Curve | None:
         curve = group.curve(column)
