@@ -14,6 +14,7 @@ from adac.experiments.sweeps.live_table import Row, Screen, running_table
 from adac.experiments.sweeps.trials import Trial
 from adac.runs.progress import (
     COMPILING,
+    ENDED,
     EVALUATING,
     NOT_LEARNING,
     TRAINING,
@@ -68,6 +69,25 @@ def test_the_bar_is_one_line_with_speed_time_and_whose_return(
     assert ("100,000/1,000,000" in text) == (width >= 80)
     assert ("200 steps/s" in text) == (width >= 80)
     assert ("last exploring episode" in text) == (width >= 120)
+
+
+def test_a_bar_is_worth_more_than_many_words(clock: list[float]) -> None:
+    pace = Pace(0, 10_000)
+    clock[0] += 10.0
+    pace.mark(2_000)
+    text = bar(80, pace, -1_590.0)
+    assert "━" in text
+    assert "200 steps/s" in text
+    assert "exploring -1,590" in text
+
+
+def test_the_last_line_says_how_long_it_took(clock: list[float]) -> None:
+    pace = paced(clock)
+    clock[0] += 3600.0
+    pace.begin(ENDED)
+    text = bar(80, pace)
+    assert "100,000/1,000,000  in 1:00:10" in text
+    assert "left" not in text
 
 
 @pytest.mark.parametrize("name", [COMPILING, EVALUATING])
@@ -186,6 +206,21 @@ def test_help_begins_with_train_and_has_no_types_behind_flags(
     commands = text[text.index("Commands") :].splitlines()[1:]
     assert commands[0].split()[1] == "train"
     assert commands[1].split()[1] == "resume"
-    for words in (["--help"], ["train", "--help"], ["sweep", "--help"], ["reproduce", "--help"]):
+    for words in (["--help"], ["train", "--help"], ["sweep", "--help"], ["plot", "--help"]):
         adac(*words)
-        assert "<bool>" not in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert "<bool>" not in text
+        assert "list[Path]" not in text
+
+
+def test_the_help_of_train_shows_what_most_runs_need_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    adac("train", "--help")
+    text = capsys.readouterr().out
+    first, task, data, late = (
+        text.index(f"─ {panel} ─")
+        for panel in ("Options", "The task", "Begin with weights or data", "While it runs")
+    )
+    assert first < text.index("--agent") < task < text.index("--num-envs") < data
+    assert data < text.index("--offline") < late < text.index("--eval-every")

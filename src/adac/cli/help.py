@@ -1,17 +1,17 @@
-"""How `--help` looks: commands in the order of use, and no type behind a flag."""
+"""How `--help` looks: commands in the order of use, no type behind a flag or a named argument."""
 
 from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 FIRST = ("train", "resume", "eval", "plot", "report", "doctor", "export", "list", "sweep")
 
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_needless_types(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
@@ -21,7 +21,7 @@ class _Group(TyperGroup):
         return first + [name for name in names if name not in first]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_needless_types(super().get_params(ctx))
 
 
 class App(typer.Typer):
@@ -34,8 +34,10 @@ class App(typer.Typer):
         return super().command(name, cls=_Command, **options)
 
 
-def _without_flag_types(parameters: list[Any]) -> list[Any]:
+def _without_needless_types(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
+        elif isinstance(parameter, TyperArgument) and parameter.metavar:  # DIR says more than Path
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
     return parameters

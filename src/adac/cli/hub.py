@@ -20,7 +20,9 @@ def push(
     folder: RunFolder,
     repository: Repository,
     modules: Modules = None,
-    private: Annotated[bool, typer.Option("--private", help="Make it private, if new.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Make a new repository private.")
+    ] = False,
 ) -> None:
     """Upload a run to the Hugging Face hub: policy, weights, curves, a video and a model card."""
     from adac.experiments.hub.push import push as upload
@@ -39,7 +41,7 @@ def pull(
         str | None, typer.Option(help="A commit, branch or tag.", show_default="the newest")
     ] = None,
 ) -> None:
-    """Download a run from the Hugging Face hub. Nothing of it is run, and all of it is checked."""
+    """Download a run from the Hugging Face hub. All of it is checked, and no code of it runs."""
     from adac.experiments.hub.pull import pull as download
 
     folder = Path(repository.rpartition("/")[2]) if out is None else out

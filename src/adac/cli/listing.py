@@ -42,6 +42,8 @@ def list_(
         console.print(_settings_table(agent, set_ or []))
     else:
         console.print(_agents_table() if what is Listing.agents else _envs_table())
+    if what is Listing.envs:
+        console.print("Any other Gymnasium id with continuous actions works too, also module:Id.")
 
 
 def _agents_table() -> Table:

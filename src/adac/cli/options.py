@@ -1,12 +1,13 @@
 """Options that several commands share, and how their texts become values."""
 
+import copy
 import dataclasses
 import importlib
 import inspect
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,10 +58,19 @@ def steps_option(help: str, **more: Any) -> Any:
     return typer.Option(help=help, parser=number_of_steps, metavar="INTEGER", **more)
 
 
-def spelled_out(command: Callable[..., None], kind: type[Any]) -> Callable[..., None]:
-    """`command(…, options)` with the fields of `kind` as parameters, as typer reads signatures."""
+def spelled_out(
+    command: Callable[..., None], kind: type[Any], panels: Mapping[str, Sequence[str]] = {}
+) -> Callable[..., None]:
+    """`command(…, options)` with the fields of `kind` as parameters, as typer reads signatures.
+
+    `panels` names the groups that --help shows some of them in.
+    """
     *own, _ = inspect.signature(command).parameters.values()
-    shared = inspect.signature(kind).parameters.values()
+    places = {name: panel for panel, names in panels.items() for name in names}
+    shared = [
+        _in_panel(p, places[p.name]) if p.name in places else p
+        for p in inspect.signature(kind).parameters.values()
+    ]
 
     def spelled(**given: Any) -> None:
         mine = {parameter.name: given.pop(parameter.name) for parameter in own}
@@ -72,6 +82,12 @@ def spelled_out(command: Callable[..., None], kind: type[Any]) -> Callable[..., 
     spelled.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spelled.__annotations__ = {p.name: p.annotation for p in parameters}
     return spelled
+
+
+def _in_panel(parameter: inspect.Parameter, panel: str) -> inspect.Parameter:
+    option = copy.copy(parameter.annotation.__metadata__[0])  # other commands may have it, too
+    option.rich_help_panel = panel
+    return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, option])
 
 
 def given_options(context: typer.Context, kind: type[Any]) -> set[str]:

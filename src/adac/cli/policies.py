@@ -29,11 +29,11 @@ def evaluate(
         typer.Option(help="Write a video of the episodes, as .mp4 or .gif.", metavar="FILE"),
     ] = None,
     best: Annotated[
-        bool, typer.Option("--best", help="The best evaluation's policy, not the last.")
+        bool, typer.Option("--best", help="The policy of the best evaluation, not the last.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Evaluate the target policy of a run, its last or its best."""
+    """Evaluate the target policy of a run: the last one, or with --best the best."""
     from adac.runs.video import Video
     from adac.training.evaluation import evaluate as run_episodes
     from adac.training.learner import Learner
@@ -89,7 +89,7 @@ def export(
     c: Annotated[Path | None, _target("One file of C without dependencies: .c or .h.")] = None,
     policy: Annotated[Path | None, _target("What adac.Policy.load reads: .safetensors.")] = None,
     best: Annotated[
-        bool, typer.Option("--best", help="The best evaluation's policy, not the last.")
+        bool, typer.Option("--best", help="The policy of the best evaluation, not the last.")
     ] = False,
 ) -> None:
     """Write the target policy of a run for a robot, a browser or another program."""

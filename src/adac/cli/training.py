@@ -50,7 +50,9 @@ class TrainOptions:
     set_: Settings = None
     env_kwargs: Annotated[
         list[str] | None,
-        typer.Option("--env-kwargs", metavar="NAME=VALUE ...", help="What the task is made with."),
+        typer.Option(
+            "--env-kwargs", metavar="NAME=VALUE ...", help="Keyword arguments of `gymnasium.make`."
+        ),
     ] = None
     config: Annotated[
         Path | None,
@@ -68,13 +70,13 @@ class TrainOptions:
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Begin with this run's weights, and unless said with its "
-            "agent; replay buffer and optimisers are new.",
+            help="Begin with the weights of this run. The agent is that run's, too, unless you "
+            "name one. Replay buffer and optimisers are new.",
         ),
     ] = None
     with_optimisers: Annotated[
         bool,
-        typer.Option("--with-optimisers", help="With --from: go on with its optimisers, too."),
+        typer.Option("--with-optimisers", help="With --from: keep its optimiser states, too."),
     ] = False
     data: Annotated[
         list[str] | None,
@@ -88,16 +90,14 @@ class TrainOptions:
         bool,
         typer.Option(
             "--reward-free",
-            help="Learn from the bonus alone, without the task's reward; then use --from.",
+            help="Learn from the bonus alone. A later run with --from learns the task.",
         ),
     ] = False
     modules: Modules = None
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
     subprocesses: Annotated[
         bool,
-        typer.Option(
-            "--subprocesses", help="A process for each of them, for simulators that are slow."
-        ),
+        typer.Option("--subprocesses", help="One process per environment, for slow simulators."),
     ] = False
     action_repeat: Annotated[
         int, typer.Option(help="Environment steps per action. Every step counts towards --steps.")
@@ -115,14 +115,15 @@ class TrainOptions:
         ),
     ] = None
     save_best: Annotated[
-        bool, typer.Option("--save-best", help="Keep the best evaluation's policy, in DIR/best.")
+        bool,
+        typer.Option("--save-best", help="Keep the policy of the best evaluation in DIR/best."),
     ] = False
     info_keywords: Annotated[
         list[str] | None,
         typer.Option(
             "--info",
             metavar="KEYWORD",
-            help="A number of the task's info, as a column of the tables; repeatable.",
+            help="Log this number of `info` as a column of the tables; repeatable.",
         ),
     ] = None
     video_every: Annotated[
@@ -132,15 +133,29 @@ class TrainOptions:
     wandb: Wandb = False
 
 
+# How --help groups what most runs do not need.
+PANELS = {
+    "The task": ("env_kwargs", "modules", "num_envs", "subprocesses", "action_repeat"),
+    "Begin with weights or data": (
+        "start_from", "with_optimisers", "data", "offline", "reward_free",
+    ),
+    "While it runs": (
+        "eval_every", "eval_episodes", "stop_return", "save_best", "checkpoint_every", "log_every",
+        "info_keywords", "video_every", "tensorboard", "wandb",
+    ),
+}  # fmt: skip
+
+
 def register(app: typer.Typer) -> None:
-    app.command()(spelled_out(train, TrainOptions))
+    app.command()(spelled_out(train, TrainOptions, PANELS))
     app.command()(resume)
 
 
 def train(
     context: typer.Context,
     env: Annotated[
-        str | None, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")
+        str | None,
+        typer.Argument(metavar="ENV", help="A Gymnasium id; `adac list envs` shows some."),
     ] = None,
     *,
     options: TrainOptions,
@@ -317,6 +332,7 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, stop: Stop, **op
     if finished:
         print(f"done: {folder}")
         doctor.warn(folder)
+        print(f"next: adac plot {folder}, adac eval {folder} --video policy.mp4")
     else:
         print(f"stopped at step {learner.step:,} and saved; continue with: adac resume {folder}")
         raise typer.Exit(128 + stop.signal)

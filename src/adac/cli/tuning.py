@@ -27,12 +27,12 @@ class TuneOptions:
     """What `adac tune` takes besides the task."""
 
     agent: Annotated[str, typer.Option(help="A named agent: `adac list agents`.")] = "adac-td3"
-    trials: Annotated[int, typer.Option(help="Settings to try, in all.")] = 50
+    trials: Annotated[int, typer.Option(help="How many settings to try.")] = 50
     steps: Annotated[int, steps_option("Environment steps of a trial.")] = 50_000
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder of the tuning.",
+            help="The folder of the search.",
             show_default="tunings/ENV-AGENT",
             metavar="DIR",
             parser=folder_name,
@@ -44,7 +44,9 @@ class TuneOptions:
     ] = None
     set_: Settings = None
     modules: Modules = None
-    seed: Annotated[int, typer.Option(help="Of the first trial; the next has the next.")] = 0
+    seed: Annotated[
+        int, typer.Option(help="Seed of the first trial; the others count on from it.")
+    ] = 0
     eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
     jobs: Annotated[
@@ -64,11 +66,13 @@ def register(app: typer.Typer) -> None:
 
 
 def tune(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: `adac list envs`.")],
+    env: Annotated[
+        str, typer.Argument(metavar="ENV", help="A Gymnasium id; `adac list envs` shows some.")
+    ],
     *,
     options: TuneOptions,
 ) -> None:
-    """Search for better settings of an agent on a task. The same command goes on with a search."""
+    """Search for better settings of an agent on a task. The same command continues a search."""
     from adac.experiments.sweeps.suites import require_task
     from adac.experiments.tuning.study import Plan
 

@@ -17,7 +17,7 @@ def watch(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A run folder, or a folder of them at any depth.")
     ],
-    port: Annotated[int, typer.Option(help="Of this machine; 0: any that is free.")] = 8700,
+    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 8700,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Show a run in the browser while it goes on: curves, where μ and π go, the last video."""

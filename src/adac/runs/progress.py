@@ -46,7 +46,7 @@ class Pace:
 
     def __init__(self, step: int, total: int):
         self.total, self.phase = total, TRAINING
-        self.since = time.monotonic()  # of the phase
+        self.begun = self.since = time.monotonic()  # of the run, of the phase
         self._marks = [(self.since, step)]
 
     def begin(self, phase: str) -> None:
@@ -123,7 +123,7 @@ def numbers(pace: Pace, last_return: float | None) -> tuple[str, ...]:
 class _Line(ProgressColumn):
     """Phase, bar and numbers, in as many words as the terminal has room for."""
 
-    BARS = (14, 8, 0)
+    BARS = (14, 8)
 
     def __init__(self, pace: Pace, console: Console):
         super().__init__()
@@ -135,8 +135,17 @@ class _Line(ProgressColumn):
         if phase in (COMPILING, EVALUATING):  # nothing moves: show that time does
             place = f"{pace.step:,}/{pace.total:,}"
             choices = (f"{place}  for {duration(time.monotonic() - pace.since)}",)
+        if phase == ENDED:
+            choices = (f"{pace.step:,}/{pace.total:,}  in {duration(pace.since - pace.begun)}",)
         room = self.console.width - 1
-        texts = [(bar, text) for text in choices for bar in self.BARS]
+        # A bar is worth more than the longer of two wordings, and less than the numbers.
+        texts = [
+            (bar, text)
+            for words in (choices[:2], choices[2:])
+            for bars in (self.BARS, (0,))
+            for text in words
+            for bar in bars
+        ]
         taken = len(phase) + 2
         fitting = (
             (bar, text) for bar, text in texts if taken + bar + 2 * bool(bar) + len(text) <= room

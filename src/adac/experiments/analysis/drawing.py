@@ -119,6 +119,7 @@ def tidy(axis: Any, title: str, ylabel: str, *, steps: bool = True, hours: bool 
         axis.set_xlabel("hours of training")
     elif steps:
         axis.set_xlabel("environment steps")
+        axis.set_xlim(left=0)
         axis.xaxis.set_major_formatter(thousands)
 
 

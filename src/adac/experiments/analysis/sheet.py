@@ -64,7 +64,10 @@ class Sheet:
 
     def rivals(self, axis: Any, env: str) -> None:
         """Returns that others have published on this task, as far as our own lines go."""
-        last = max((row[4] for row in self.rows if row[1] == env), default=0)
+        groups = self.results.groups[env].values()
+        last = max(
+            (step for group in groups for run in group.drawn for step in run.returns), default=0
+        )
         found = published.tracks(env, last) if self.look.published else {}
         if not found:
             return
