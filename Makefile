@@ -42,6 +42,7 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typed_calls.py
 
 # What needs no simulator but MuJoCo and no extra but dev: also run on Python 3.12 and 3.13.
 QUICK := tests/tools/test_rooms.py tests/tools/test_reference.py tests/test_networks.py tests/test_svgd.py \

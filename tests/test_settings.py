@@ -24,6 +24,7 @@ from adac.core.explorers import (
 )
 from adac.core.fields import sentence
 from adac.core.intrinsic import Vime
+from adac.core.synonyms import SYNONYMS
 from adac.errors import UserError
 
 PARTS = {"base", "explorer", "intrinsic", "networks", "critic"}
@@ -113,6 +114,9 @@ def test_override_several_and_none() -> None:
         ("warmup", -5, "warmup"),
         ("partcles", 8, "did you mean particles"),
         ("train_freq", 4, "here it is updates_per_step (an update in every k steps"),
+        ("quantiles", 9, "no setting 'quantiles': it belongs to critic=Quantiles"),
+        ("ent_coef", 0.1, "no setting 'ent_coef': it belongs to base=SAC"),
+        ("use_sde", True, "here it is the explorer: explorer=state-dependent-noise"),
         ("base.particles", 8, "no setting 'base.particles'"),
         ("explorer", "os.system", "there is no explorer 'os.system'"),
         ("intrinsic", "x", "there is no intrinsic 'x'; did you mean"),
@@ -300,13 +304,11 @@ def test_a_misspelled_part_is_answered_with_near_ones() -> None:
     assert "did you mean gaussiannoise" in message(settings.named, "explorer", "gausian-noise")
 
 
-@pytest.mark.parametrize("word", settings.SYNONYMS)
+@pytest.mark.parametrize("word", SYNONYMS)
 def test_others_words_mean_settings_that_exist(word: str) -> None:
     """Of Stable-Baselines3, CleanRL and most papers; never one of our own."""
     agents = [presets.make(name) for name in ("td3", "sac", "adac-td3")]
-    ours = [
-        names for agent in agents if settings.SYNONYMS[word] in (names := settings.names(agent))
-    ]
+    ours = [names for agent in agents if SYNONYMS[word] in (names := settings.names(agent))]
     assert ours
     for agent in agents:
         assert word not in settings.names(agent)
@@ -324,6 +326,9 @@ def test_others_words_mean_settings_that_exist(word: str) -> None:
         ("td3", {"lr": 1e-4}, {"actor_lr": 1e-4, "critic_lr": 1e-4}),
         ("td3", {"net_arch": "64,64"}, {"actor_hidden": (64, 64), "critic_hidden": (64, 64)}),
         ("td3", {"exploration_noise": 0.2}, {"noise": 0.2}),
+        ("td3", {"start_timesteps": 5_000}, {"warmup": 5_000, "learn_after": 5_000}),
+        ("td3", {"hidden_sizes": [64, 64]}, {"actor_hidden": (64, 64), "critic_hidden": (64, 64)}),
+        ("td3", {"q_lr": 1e-4, "policy_lr": 1e-5}, {"critic_lr": 1e-4, "actor_lr": 1e-5}),
         ("td3", {"activation_fn": "Tanh"}, {"activation": "tanh"}),
         ("sac", {"grad_clip": "0.5"}, {"max_grad_norm": 0.5}),
     ],

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from adac.cli.main import app
-from adac.core import settings
+from adac.core import settings, synonyms
 from adac.core.agent import PARTS, Agent
 from adac.core.fields import sentence
 from adac.core.presets import AGENTS, DEFAULT, make
@@ -311,7 +311,7 @@ def settings_page() -> str:
                 f"### {name}\n\n{_first_sentence(kind)}{aliases and f' Alias: {aliases}.'}\n"
             )
             lines.append(_fields(dataclasses.fields(kind)))
-    words = {word: (name,) for word, name in settings.SYNONYMS.items()} | settings.SEVERAL
+    words = {word: (name,) for word, name in synonyms.SYNONYMS.items()} | synonyms.SEVERAL
     rows = [(f"`{word}`", ", ".join(f"`{n}`" for n in words[word])) for word in sorted(words)]
     lines += [
         "\n## Names from elsewhere\n",

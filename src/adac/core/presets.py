@@ -164,6 +164,7 @@ AGENTS |= presets_exploration.explorers(_agent, TD3, CROSSQ_TD3) | presets_explo
 def make(name: str) -> Agent:
     """The named agent."""
     if name not in AGENTS:
-        near = difflib.get_close_matches(name.lower(), AGENTS, n=3, cutoff=0.4) or list(AGENTS)
-        raise UserError(f"there is no agent '{name}'; did you mean {', '.join(near)}?")
+        near = difflib.get_close_matches(name.lower(), AGENTS, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ": `adac list agents` shows all"
+        raise UserError(f"there is no agent '{name}'{hint}")
     return AGENTS[name][1]()

@@ -16,6 +16,7 @@ from adac.core.explorers import Explorer
 from adac.core.fields import Range, sentence, tuned
 from adac.core.intrinsic import InformationGain, Intrinsic, Sum
 from adac.core.networks import Networks
+from adac.core.synonyms import ANSWERS, SEVERAL, SYNONYMS
 from adac.core.validation import whole
 from adac.errors import UserError
 
@@ -194,47 +195,6 @@ def typed(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# What others call them: Stable-Baselines3, CleanRL and most papers.
-SYNONYMS = {
-    "gamma": "discount",
-    "buffer_size": "replay_size",
-    "gradient_steps": "updates_per_step",
-    "utd": "updates_per_step",
-    "n_critics": "critics",
-    "policy_frequency": "policy_delay",
-    "target_policy_noise": "target_noise",
-    "policy_noise": "target_noise",
-    "target_noise_clip": "target_clip",
-    "noise_clip": "target_clip",
-    "exploration_noise": "noise",
-    "ent_coef": "initial_temperature",
-    "polyak": "tau",
-    "n_step": "n_steps",
-    "per_alpha": "priority_alpha",
-    "per_beta": "priority_beta",
-    "activation_fn": "activation",
-    "grad_clip": "max_grad_norm",
-    "clip_grad_norm": "max_grad_norm",
-    "gradient_clip": "max_grad_norm",
-    "clip_norm": "max_grad_norm",
-    "learning_rate_schedule": "lr_schedule",
-    "scheduler": "lr_schedule",
-}
-# Their words for several of ours. Until `learning_starts` they act at random and do not learn.
-SEVERAL = {
-    "learning_rate": ("actor_lr", "critic_lr"),
-    "lr": ("actor_lr", "critic_lr"),
-    "net_arch": ("actor_hidden", "critic_hidden"),
-    "learning_starts": ("warmup", "learn_after"),
-}
-
-# Their words that have no single setting here.
-ANSWERS = {
-    "train_freq": "updates_per_step (an update in every k steps is updates_per_step=1/k)",
-    "total_timesteps": "the steps that `learn` or --steps takes",
-}
-
-
 def override(agent: Agent, settings: Mapping[str, Any]) -> Agent:
     """The agent with some settings changed: `particles`, or `explorer.particles` in full.
 
@@ -298,17 +258,38 @@ def _with_part(agent: Agent, name: str, value: Any) -> Agent:
 
 
 def _unknown(agent: Agent, name: str, inner: str) -> str:
+    refusal = f"this agent has no setting '{name}'"
     if inner in ANSWERS:
-        return f"this agent has no setting '{name}'; here it is {ANSWERS[inner]}"
+        return f"{refusal}; here it is {ANSWERS[inner]}"
     settings = {setting.name: setting.sentence for setting in describe(agent)}
+    elsewhere = [] if inner in settings else owners(inner)
+    if elsewhere:
+        return f"{refusal}: it belongs to {' or '.join(elsewhere[:3])}"
     near = difflib.get_close_matches(inner, settings, n=3)
     if not near:
         return (
-            f"this agent has no setting '{name}': `adac list settings AGENT` shows all of them "
+            f"{refusal}: `adac list settings AGENT` shows all of them "
             f"({', '.join(sorted(settings)[:6])}, …)"
         )
     meant = ", ".join(f"{one} ({settings[one].rstrip('.')})" for one in near)
-    return f"this agent has no setting '{name}'; did you mean {meant}?"
+    return f"{refusal}; did you mean {meant}?"
+
+
+def owners(name: str) -> list[str]:
+    """Parts that have a setting of that name or synonym, as `--set` chooses them."""
+    ours = SYNONYMS.get(name, name)
+    return [
+        f"{part}={kind}"
+        for part in _ROOTS
+        for kind, found in kinds(part).items()
+        if ours in {f.name for f in dataclasses.fields(found)}
+    ]
+
+
+def is_one(name: str) -> bool:
+    """Whether some agent has a setting of that name, ours or somebody else's."""
+    known = {f.name for f in dataclasses.fields(Agent)}
+    return name in SEVERAL or SYNONYMS.get(name, name) in known or bool(owners(name))
 
 
 def _replace(owner: Any, name: str, value: Any) -> Any:

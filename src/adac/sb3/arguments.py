@@ -19,7 +19,8 @@ from adac.core.explorers import (
     RepeatedNoise,
     StateDependentNoise,
 )
-from adac.core.settings import SEVERAL, SYNONYMS, names, override
+from adac.core.settings import names, override
+from adac.core.synonyms import SEVERAL, SYNONYMS
 from adac.errors import UserError
 
 # Arguments of Stable-Baselines3 that are settings here and attributes there.

@@ -25,7 +25,7 @@ from adac.training.bonus_gap import play_gap
 from adac.training.callbacks import Callbacks
 from adac.training.evaluation import Evaluation, evaluate
 from adac.training.folders import Folders, task_settings
-from adac.training.inputs import observations
+from adac.training.inputs import answering, observations
 from adac.training.loop import PREDICT, Loop
 from adac.training.policy import TargetPolicy
 from adac.training.replay import Replay
@@ -45,6 +45,7 @@ class Learner:
     the folder of a run whose weights, and unless told otherwise whose agent, this one begins with.
     """
 
+    @answering
     def __init__(
         self,
         env: EnvSource,
@@ -134,6 +135,7 @@ class Learner:
         """Another environment of the same task."""
         return self.tasks.source.make(**kwargs)
 
+    @answering
     def learn(
         self,
         steps: int,
@@ -164,8 +166,7 @@ class Learner:
         `Callback`, or a list of them. `info_keywords` are numbers of the task's `info` that become
         columns of the tables. `offline` updates are made first, from the data that `add` and
         `add_dataset` have brought. β and schedules of learning rates end after `horizon` steps,
-        which is the end of this call unless told otherwise: if you call `learn` several times, name
-        the whole.
+        which is the end of this call unless told otherwise; of several calls, name the whole.
         """
         if checkpoint_every is None:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
@@ -277,11 +278,10 @@ class Learner:
         """Returns of π, without disturbing the training; `online` as in `predict`."""
         episodes = whole("episodes", episodes)
         seed = self.seed if seed is None else whole("seed", seed)
-        lanes, name = self.tasks.evaluation(episodes), self.env_id
+        lanes, words = self.tasks.evaluation(episodes), self.loop.environments.keywords
         policy = self.online_policy if online else self.policy
-        words = self.loop.environments.keywords
         return evaluate(
-            policy, lanes, episodes, seed, salt=salt, name=name, stop=stop, keywords=words
+            policy, lanes, episodes, seed, salt=salt, name=self.env_id, stop=stop, keywords=words
         )
 
     def bonus_gap(
@@ -327,6 +327,7 @@ class Learner:
         store.save(self.step, arrays, facts, self.replay)
 
     @classmethod
+    @answering
     def load(
         cls,
         folder: str | Path,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adac.core import presets, settings
+from adac.core import presets, settings, synonyms
 from adac.errors import UserError, missing_extra
 from adac.experiments.sweeps.trials import Trial, make_trial
 from adac.experiments.tuning.space import Dimension, distributions, space
@@ -49,8 +49,8 @@ class Plan:
     def space(self) -> dict[str, Dimension]:
         agent = settings.override(presets.make(self.agent), self.fixed)
         own = settings.names(agent)
-        renamed = {settings.SYNONYMS.get(name, name) for name in self.fixed}
-        several = {one for name in self.fixed for one in settings.SEVERAL.get(name, ())}
+        renamed = {synonyms.SYNONYMS.get(name, name) for name in self.fixed}
+        several = {one for name in self.fixed for one in synonyms.SEVERAL.get(name, ())}
         return space(agent, (renamed | several) & own.keys(), self.only)
 
     def trial(self, number: int, chosen: Mapping[str, Any]) -> Trial:

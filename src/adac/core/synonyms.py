@@ -1,0 +1,57 @@
+"""What others call our settings: Stable-Baselines3, CleanRL and most papers."""
+
+SYNONYMS = {
+    "gamma": "discount",
+    "buffer_size": "replay_size",
+    "replay_buffer_size": "replay_size",
+    "gradient_steps": "updates_per_step",
+    "utd": "updates_per_step",
+    "utd_ratio": "updates_per_step",
+    "replay_ratio": "updates_per_step",
+    "n_critics": "critics",
+    "policy_frequency": "policy_delay",
+    "policy_freq": "policy_delay",
+    "policy_lr": "actor_lr",
+    "q_lr": "critic_lr",
+    "target_policy_noise": "target_noise",
+    "policy_noise": "target_noise",
+    "target_noise_clip": "target_clip",
+    "noise_clip": "target_clip",
+    "exploration_noise": "noise",
+    "expl_noise": "noise",
+    "ent_coef": "initial_temperature",
+    "polyak": "tau",
+    "n_step": "n_steps",
+    "n_sampled_goal": "hindsight",
+    "per_alpha": "priority_alpha",
+    "per_beta": "priority_beta",
+    "activation_fn": "activation",
+    "grad_clip": "max_grad_norm",
+    "clip_grad_norm": "max_grad_norm",
+    "gradient_clip": "max_grad_norm",
+    "clip_norm": "max_grad_norm",
+    "learning_rate_schedule": "lr_schedule",
+    "scheduler": "lr_schedule",
+}
+# Their words for several of ours. Until `learning_starts` they act at random and do not learn.
+SEVERAL = {
+    "learning_rate": ("actor_lr", "critic_lr"),
+    "lr": ("actor_lr", "critic_lr"),
+    "net_arch": ("actor_hidden", "critic_hidden"),
+    "hidden_sizes": ("actor_hidden", "critic_hidden"),
+    "learning_starts": ("warmup", "learn_after"),
+    "start_timesteps": ("warmup", "learn_after"),
+}
+# Their words that have no single setting here.
+ANSWERS = {
+    "train_freq": "updates_per_step (an update in every k steps is updates_per_step=1/k)",
+    "total_timesteps": "the steps that `learn` or --steps takes",
+    "seed": "an argument of its own: seed=… of Learner, or --seed",
+    "n_envs": "num_envs=… of Learner, or --num-envs",
+    "policy_kwargs": "settings by their names: net_arch, activation, weight_decay",
+    "action_noise": "the explorer: explorer=gaussian-noise, with noise for its σ",
+    "use_sde": "the explorer: explorer=state-dependent-noise",
+    "device": "JAX's choice; the environment variable JAX_PLATFORMS=cpu changes it",
+    "verbose": "progress_bar=True of `learn`",
+    "tensorboard_log": "tensorboard=True of `learn`, or --tensorboard",
+}
