@@ -1,7 +1,9 @@
 """Stable-Baselines3's own tools with our class: callbacks, VecNormalize, goals, refusals."""
 
+import io
 import re
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ from stable_baselines3.common.envs import BitFlippingEnv, FakeImageEnv
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecNormalize
 
+from adac.core.presets import make as make_agent
 from adac.errors import UserError
-from adac.sb3 import ADAC, TD3
+from adac.sb3 import ADAC, TD3, Algorithm
 from adac.sb3.observations import Edge
 
 
@@ -114,6 +117,9 @@ def test_what_cannot_be_is_one_sentence() -> None:
         ("MlpPolicy", image, {}, "no convolutional networks"),
         ("MlpPolicy", "Pendulum-v1", {"particels": 4}, "did you mean particles"),
         ("MlpPolicy", "Pendulum-v1", {"agent": "PPO"}, "no agent 'PPO'"),
+        ("MlpPolicy", "Pendulum-v1", {"hindsight": 4}, "no effect.*HerReplayBuffer"),
+        ("MlpPolicy", "Pendulum-v1", {"per_alpha": 0.6}, "no effect.*adac.Learner"),
+        ("MlpPolicy", "Pendulum-v1", {"updates_per_step": 0.5}, "say train_freq"),
         (
             "MlpPolicy", "Pendulum-v1",
             {"policy_kwargs": {"features_extractor_class": torch.nn.Linear}}, "PyTorch network",
@@ -127,6 +133,22 @@ def test_what_cannot_be_is_one_sentence() -> None:
             ADAC(policy, env, **{"buffer_size": 10, **kwargs})
     with pytest.raises(AssertionError, match="only supports"):
         ADAC("MlpPolicy", "CartPole-v1")
+
+
+def test_priorities_of_an_agent_are_said_to_have_no_effect() -> None:
+    agent = replace(make_agent("td3"), priority_alpha=0.6, updates_per_step=0.5)
+    with pytest.warns(UserWarning, match="priority_alpha has no effect here"):
+        model = td3(agent=agent, gradient_steps=2, train_freq=4)
+    with pytest.warns(UserWarning, match="priority_alpha"):
+        again = TD3.load(saved(model))
+    assert again.gradient_steps == 2
+
+
+def saved(model: Algorithm) -> io.BytesIO:
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    return file
 
 
 def test_the_pages_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,14 @@ from adac.core.bases import SAC, Temperature
 from adac.errors import RunError, UserError
 from adac.sb3 import buffers, saving
 from adac.sb3.acting import Acting
-from adac.sb3.arguments import Exploration, begin, mirrored, with_arguments, with_attributes
+from adac.sb3.arguments import (
+    Exploration,
+    begin,
+    mirrored,
+    updates_each,
+    with_arguments,
+    with_attributes,
+)
 from adac.sb3.parameters import OPTIMIZERS, POLICY
 from adac.sb3.policy import AgentPolicy
 from adac.sb3.rates import ScheduledProgram
@@ -84,7 +91,6 @@ class Algorithm(OffPolicyAlgorithm):
             policy_kwargs or {},
             Exploration(action_noise, use_sde, sde_sample_freq, use_sde_at_warmup),
         )
-        updates = max(round(self.agent.updates_per_step), 1)
         rate = mirrored(self.agent, "learning_rate") if learning_rate is None else learning_rate
         super().__init__(
             policy,
@@ -93,7 +99,7 @@ class Algorithm(OffPolicyAlgorithm):
             *(mirrored(self.agent, n) for n in ("buffer_size", "learning_starts", "batch_size")),
             *(mirrored(self.agent, n) for n in ("tau", "gamma")),
             train_freq=train_freq,
-            gradient_steps=updates if gradient_steps is None else gradient_steps,
+            gradient_steps=updates_each(self.agent) if gradient_steps is None else gradient_steps,
             action_noise=action_noise,
             replay_buffer_class=replay_buffer_class,
             replay_buffer_kwargs=replay_buffer_kwargs,

@@ -1,6 +1,7 @@
 """Stable-Baselines3's arguments as settings of an agent, through the table of synonyms."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,12 @@ NOISE = (GaussianNoise, OrnsteinUhlenbeck, ColouredNoise, RepeatedNoise)  # on t
 FOREVER = 10**9  # steps: gSDE's matrix stays until it is told to change
 # What needs nothing here: a network's parts that adac's networks do not have.
 WITHOUT_EFFECT = ("share_features_extractor", "features_extractor_kwargs", "clip_mean")
+# Settings of adac's own buffer, which Stable-Baselines3's takes the place of; what to do instead.
+OF_OUR_BUFFER = {
+    "hindsight": "pass replay_buffer_class=HerReplayBuffer, whose n_sampled_goal it is",
+    "priority_alpha": "train with adac.Learner, whose buffer can draw by priority",
+    "priority_beta": "train with adac.Learner, whose buffer can draw by priority",
+}
 ELSEWHERE = ("normalize_images", "use_sde", "use_expln", "log_std_init")  # read where they matter
 
 
@@ -65,6 +72,10 @@ def with_arguments(
 ) -> Agent:
     """The agent that these arguments describe; what is None is left as it is."""
     changed = {name: at_first(value) for name, value in given.items() if value is not None}
+    _require_heeded({*changed, *policy_kwargs})
+    if agent.priority_alpha > 0:
+        remedy = OF_OUR_BUFFER["priority_alpha"]
+        warnings.warn(f"this agent's priority_alpha has no effect here: {remedy}", stacklevel=4)
     temperature = {name: changed.pop(name) for name in ("ent_coef",) if name in changed}
     changed |= _entropy(changed)
     agent = override(agent, changed)
@@ -75,6 +86,24 @@ def with_arguments(
     if agent.intrinsic is not None:  # the buffers there have no column for it
         agent = override(agent, {"fresh_bonus": True})
     return _with_temperature(agent, temperature.get("ent_coef", "auto"))
+
+
+def _require_heeded(given: set[str]) -> None:
+    for name in given:
+        remedy = OF_OUR_BUFFER.get(SYNONYMS.get(name, name))
+        if remedy is not None:
+            raise UserError(f"{name} has no effect on Stable-Baselines3's buffers: {remedy}")
+
+
+def updates_each(agent: Agent) -> int:
+    """Updates after each step, of which there are whole numbers there."""
+    updates = agent.updates_per_step
+    if updates < 1 or updates != int(updates):
+        raise UserError(
+            f"updates_per_step = {updates:g} is no whole number of gradient steps: say train_freq "
+            "and gradient_steps (an update in every second step is train_freq=2, gradient_steps=1)"
+        )
+    return int(updates)
 
 
 def at_first(value: Any) -> Any:

@@ -109,7 +109,8 @@ def load(
         check_for_correct_spaces(env, observation_space, action_space)
         stored["n_envs"] = env.num_envs
     agent = settings.from_json(facts["agent"])
-    model = cls("MultiInputPolicy", env, agent=agent, device=device, _init_setup_model=False)
+    begun = {"agent": agent, "gradient_steps": 1, "device": device}  # the stored ones follow
+    model = cls("MultiInputPolicy", env, **begun, _init_setup_model=False)
     model.observation_space, model.action_space = observation_space, action_space
     for name, value in {**stored, **kwargs}.items():
         setattr(model, name, value)
