@@ -5,6 +5,7 @@
 # make test-ppo  the tests that need PyTorch and Stable-Baselines3
 # make torture   kills, damage and nonsense until the targets are met or an hour is over; goes on where it was; writes docs/reliability.md
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
+# make race      seconds of training to a return, side by side with SBX; resumes, hours
 # make parity    our baselines beside their published results; resumes, hours
 # make docs      the documentation as a site, in build/site; no warning and no dead link
 # make docs-serve  the same, shown in a browser while you write
@@ -16,7 +17,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb export experiments tune hub dev
 
-.PHONY: demo install quick quick-list test test-ppo lint bench parity torture docs docs-serve reference lock lock-docs clean
+.PHONY: demo install quick quick-list test test-ppo lint bench race parity torture docs docs-serve reference lock lock-docs clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -75,6 +76,9 @@ test-ppo: .venv-bench/.ppo
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
 	$(BIN)/python tools/readme_speed.py
+
+race: .venv-bench/.ready
+	$(BIN)/python benchmarks/race.py $(RACE)
 
 parity: .venv/.ready
 	$(BIN)/adac sweep experiments/parity_pendulums.toml --publish

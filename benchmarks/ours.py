@@ -46,6 +46,23 @@ def rate(arguments: argparse.Namespace) -> dict[str, Any]:
     return watch.result() | {"updates": learner.updates}
 
 
+def race(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of `learn`, as the agent comes, until π's return reaches each goal."""
+    import jax
+
+    from adac import Learner
+
+    learner = Learner(arguments.env, arguments.agent, seed=arguments.seed)
+    clock = stopwatch.Race(
+        arguments.goal,
+        arguments.seconds,
+        lambda: float(learner.evaluate(stopwatch.EPISODES).returns.mean()),
+        finish=lambda: jax.block_until_ready(learner.state),
+    )
+    learner.learn(stopwatch.FOREVER, callback=lambda seen: clock.tick(seen.step))
+    return clock.result()
+
+
 def update(arguments: argparse.Namespace) -> dict[str, Any]:
     """The jitted update on a fixed batch, next to the speed of a large matmul."""
     import arithmetic
@@ -180,7 +197,9 @@ def _blocks(total: int, size: int) -> Iterator[int]:
 
 
 def main() -> None:
-    measures = {"rate": rate, "update": update, "startup": startup, "memory": memory}
+    measures = {
+        "rate": rate, "race": race, "update": update, "startup": startup, "memory": memory,
+    }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("measure", choices=measures)
     parser.add_argument("--env", default="Hopper-v5")
@@ -188,6 +207,8 @@ def main() -> None:
     parser.add_argument("--particles", type=int, help="K of an adac agent")
     parser.add_argument("--set", action="append", metavar="NAME=VALUE", help="again for more")
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--goal", type=float, action="append", help="a return to reach; repeatable")
+    parser.add_argument("--seed", type=int, default=0, help="of a race")
     parser.add_argument("--gate", action="store_true", help="wait for a line before timing")
     parser.add_argument("--core", type=int, help="run on this core alone")
     parser.add_argument("--began", type=float, default=0.0, help="time.monotonic() of the start")

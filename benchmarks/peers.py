@@ -78,6 +78,32 @@ def rate(arguments: argparse.Namespace) -> dict[str, Any]:
     return result | {"updates": model._n_updates}
 
 
+def race(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of `learn`, with the library's own defaults, until π's return reaches each goal."""
+    import gymnasium
+    import numpy as np
+    import sbx
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    env, eval_env = gymnasium.make(arguments.env), Monitor(gymnasium.make(arguments.env))
+    algorithms = {"td3": sbx.TD3, "sac": sbx.SAC, "tqc": sbx.TQC, "crossq": sbx.CrossQ}
+    settings: dict[str, Any] = {}
+    if arguments.agent == "td3":  # its policy is deterministic, and comes without noise
+        zeros = np.zeros(env.action_space.shape or ())
+        settings["action_noise"] = NormalActionNoise(zeros, zeros + 0.1)
+    model = algorithms[arguments.agent]("MlpPolicy", env, seed=arguments.seed, **settings)
+    eval_env.reset(seed=arguments.seed)
+    clock = stopwatch.Race(
+        arguments.goal,
+        arguments.seconds,
+        lambda: float(evaluate_policy(model, eval_env, stopwatch.EPISODES)[0]),
+    )
+    model.learn(stopwatch.FOREVER, callback=on_every_step(clock.tick))
+    return clock.result()
+
+
 def startup(arguments: argparse.Namespace) -> dict[str, Any]:
     seen: dict[str, float] = {}
 
@@ -110,12 +136,14 @@ def memory(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    measures = {"rate": rate, "startup": startup, "memory": memory}
+    measures = {"rate": rate, "race": race, "startup": startup, "memory": memory}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("measure", choices=measures)
     parser.add_argument("--library", choices=("sb3", "sbx"), required=True)
     parser.add_argument("--env", default="Hopper-v5")
-    parser.add_argument("--agent", choices=SETTINGS, default="td3")
+    parser.add_argument("--agent", choices=(*SETTINGS, "tqc", "crossq"), default="td3")
+    parser.add_argument("--goal", type=float, action="append", help="a return to reach; repeatable")
+    parser.add_argument("--seed", type=int, default=0, help="of a race")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--began", type=float, default=0.0, help="time.monotonic() of the start")
     arguments = parser.parse_args()

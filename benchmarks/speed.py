@@ -89,8 +89,8 @@ def _job(measure: str, library: str, task: str, agent: str, particles: int = 0) 
 class Runner:
     """Runs jobs. `cache` stays for the whole benchmark, so compilation caches are warm in it."""
 
-    def __init__(self, seconds: float, cache: Path):
-        self.seconds, self.cache = seconds, cache
+    def __init__(self, seconds: float, cache: Path, longest: float = LONGEST):
+        self.seconds, self.cache, self.longest = seconds, cache, longest
 
     def run(self, job: Job) -> Result:
         with tempfile.TemporaryDirectory() as scratch:
@@ -99,7 +99,7 @@ class Runner:
             try:
                 if job.copies:
                     _release_together(processes)
-                results = [_collect(process) for process in processes]
+                results = [_collect(process, self.longest) for process in processes]
             except RuntimeError as failure:
                 said = "".join(path.read_text() for path in Path(scratch).glob("errors-*"))
                 raise RuntimeError(f"{failure}: {said.strip()[-300:]}") from None
@@ -155,8 +155,8 @@ def _release_together(processes: Sequence["subprocess.Popen[str]"]) -> None:
         process.stdin.flush()
 
 
-def _collect(process: "subprocess.Popen[str]") -> Result:
-    output, _ = process.communicate(timeout=LONGEST)
+def _collect(process: "subprocess.Popen[str]", longest: float) -> Result:
+    output, _ = process.communicate(timeout=longest)
     lines = [line for line in output.splitlines() if line.startswith("{")]
     if process.returncode or not lines:
         raise RuntimeError(f"exit status {process.returncode}")
