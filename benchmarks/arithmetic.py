@@ -48,7 +48,10 @@ def _actor(agent: Agent, obs_dim: int, action_dim: int) -> Layers:
 
 def _critic_update(agent: Agent, obs_dim: int, action_dim: int) -> int:
     rows, critic = agent.batch_size, _critic(agent, obs_dim, action_dim)
-    one = _products(rows, critic) + _training(rows, critic)  # the target's value, then the loss
+    if agent.critic.batch_renorm:  # (s, a) and (s', a') in one pass, and through both backward
+        one = _training(2 * rows, critic)
+    else:
+        one = _products(rows, critic) + _training(rows, critic)  # the target's value, then the loss
     next_action = _products(rows, _actor(agent, obs_dim, action_dim))
     return next_action + agent.base.critics * one
 
