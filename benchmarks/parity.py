@@ -3,8 +3,9 @@
 make parity                              runs what is missing (it resumes), then prints the table
 python benchmarks/parity.py              prints the table of what is in results/parity
 
-Published: TD3's authors' own curves (sfujim/TD3, learning_curves, -v1 tasks, ten seeds), SAC from
-DAVIAN-Robotics/SimbaV2 (results/baseline/sac.csv, -v4 tasks, ten seeds).
+Published: TD3's authors' own curves (sfujim/TD3, learning_curves, -v1 tasks, ten seeds), SAC and
+CrossQ from DAVIAN-Robotics/SimbaV2 (results/baseline/{sac,crossq}.csv, -v4 tasks, ten seeds). That
+CrossQ is on SAC, with critics 2,048 wide; `crossq-td3` is on TD3, with critics 256 wide.
 """
 
 import sys
@@ -34,9 +35,15 @@ PUBLISHED: dict[tuple[str, str], Published] = {
     ("td3", "Hopper-v4"): Published(659.5, 752.3, 25.2, 2789.9),
     ("td3", "HalfCheetah-v4"): Published(5513.5, 553.7, 4542.5, 6355.3),
     ("td3", "Walker2d-v4"): Published(770.1, 585.9, 155.5, 2320.4),
+    ("td3", "Ant-v4"): Published(585.5, 185.0, 257.7, 974.1),
     ("sac", "Hopper-v4"): Published(1103.4, 367.8, 408.3, 1717.4),
     ("sac", "HalfCheetah-v4"): Published(6156.3, 699.8, 4985.8, 7509.7),
     ("sac", "Walker2d-v4"): Published(689.9, 240.8, 261.3, 1048.6),
+    ("sac", "Ant-v4"): Published(747.2, 501.2, 65.7, 1601.5),
+    ("crossq-td3", "Hopper-v4"): Published(2764.4, 781.0, 1369.0, 3599.8),
+    ("crossq-td3", "HalfCheetah-v4"): Published(8112.4, 895.5, 5889.4, 8964.4),
+    ("crossq-td3", "Walker2d-v4"): Published(3913.6, 1640.7, 236.4, 5296.1),
+    ("crossq-td3", "Ant-v4"): Published(2299.4, 1277.9, 934.4, 4373.0),
 }
 SOLVED: dict[tuple[str, str], Solved] = {
     ("td3", "InvertedDoublePendulum-v4"): Solved(9_000.0, "9,311 to 9,318 at 20,000"),
