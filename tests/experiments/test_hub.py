@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -188,6 +189,32 @@ def test_the_commands(
         main(["pull", "me/run"])
     assert again.value.code == 2
     assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["best/policy.safetensors", "videos/step-000000001.mp4"])
+def test_a_link_in_a_run_does_not_send_out_a_file_of_ours(
+    hub: type[Hub], run: Path, tmp_path: Path, name: str
+) -> None:
+    """A run that somebody has given us, and that we share again."""
+    secret = tmp_path / "id_rsa"
+    secret.write_text("PRIVATE")
+    given = Path(shutil.copytree(run, tmp_path / "given"))
+    (given / name).parent.mkdir(exist_ok=True)
+    (given / name).unlink(missing_ok=True)
+    (given / name).symlink_to(secret)
+    with pytest.raises(UserError, match="symbolic link"):
+        push(given, "me/given")
+    assert not hub.files
+
+
+def test_a_hub_that_does_not_answer_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Path
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(RunError, match="me/run could not be pulled: "):
+        pull("me/run", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 # -- a stranger's repository ----------------------------------------------------------------------

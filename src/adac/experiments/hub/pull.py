@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adac.core import settings
-from adac.errors import RunError, UserError
+from adac.errors import AdacError, RunError, UserError
 from adac.experiments.hub.files import (
     MOST_BYTES,
     MOST_FILES,
@@ -43,8 +43,6 @@ def pull(repository: str, out: Path, *, revision: str | None = None) -> list[str
 
 
 def _download(api: Any, repository: str, revision: str | None, scratch: Path) -> list[str]:
-    from huggingface_hub.errors import HfHubHTTPError
-
     try:
         info = api.model_info(repository, revision=revision, files_metadata=True)
         names = _wanted(repository, info.siblings or [])
@@ -52,7 +50,9 @@ def _download(api: Any, repository: str, revision: str | None, scratch: Path) ->
             api.hf_hub_download(
                 repository, name, revision=info.sha, local_dir=scratch / "downloaded"
             )
-    except (HfHubHTTPError, OSError, ValueError) as error:
+    except AdacError:
+        raise
+    except Exception as error:  # the client's, or of the HTTP library that it is built on
         raise explain(error, f"{repository} could not be pulled") from error
     for name in names:
         path = scratch / "run" / name

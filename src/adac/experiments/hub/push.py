@@ -21,6 +21,7 @@ from adac.experiments.hub.files import (
 )
 from adac.experiments.sweeps.provenance import scratch_folder
 from adac.runs.csv_table import read_table
+from adac.runs.files import refuse_links
 from adac.runs.folder import BEST, read_config
 from adac.runs.video import VIDEOS
 from adac.training.learner import Learner
@@ -42,6 +43,8 @@ def push(folder: Path, repository: str, *, private: bool = False) -> str:
 def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
     """Every file of the repository by its name there; what is made for it lies in `scratch`."""
     config = read_config(folder)
+    for part in (BEST.parent, VIDEOS):  # else a stranger's run could send a file of ours out
+        refuse_links(folder / part)
     learner = Learner.load(folder, with_replay=False)
     try:
         learner.target_policy().save(scratch / POLICY)
@@ -55,7 +58,7 @@ def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
     finally:
         learner.close()
     evaluations = read_table(folder / "evaluations.csv")
-    (scratch / README).write_text(card(repository, config, step, evaluations, made))
+    (scratch / README).write_text(card(repository, config, step, evaluations, made), "utf-8")
     kept = [folder / name for name in ("config.json", *TABLES, BEST)]
     own = [path for path in kept if path.is_file()] + weights(folder)
     names = {path.relative_to(folder).as_posix(): path for path in own}
@@ -65,7 +68,7 @@ def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
 def _video(learner: Learner, folder: Path, path: Path) -> bool:
     """The run's last video, or a new one; none where the task does not render."""
     videos = sorted((folder / VIDEOS).glob("step-*.mp4"))
-    if videos and not videos[-1].is_symlink():
+    if videos:
         shutil.copyfile(videos[-1], path)
         return True
     try:
@@ -77,12 +80,11 @@ def _video(learner: Learner, folder: Path, path: Path) -> bool:
 
 def _upload(api: Any, repository: str, files: dict[str, Path], message: str, private: bool) -> str:
     from huggingface_hub import CommitOperationAdd
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     operations = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
     try:
         api.create_repo(repository, private=private, exist_ok=True)
         api.create_commit(repository, operations, commit_message=message)
-    except (HfHubHTTPError, LocalTokenNotFoundError, OSError) as error:
+    except Exception as error:  # the client's, or of the HTTP library that it is built on
         raise explain(error, f"{repository} could not be pushed (`hf auth login`?)") from error
     return f"{api.endpoint}/{repository}"
