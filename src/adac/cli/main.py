@@ -3,6 +3,7 @@
 import importlib.metadata
 import io
 import os
+import re
 import signal
 import sys
 import traceback
@@ -102,12 +103,17 @@ def _explain(error: Exception, *, debug: bool) -> int:
         text = str(error)
     elif isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}"
-    print(f"adac: {text}", file=sys.stderr)
+    print(f"adac: {_harmless(text)}", file=sys.stderr)
     return error.exit_code if isinstance(error, AdacError) else 1
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"adac: warning: {message}", file=sys.stderr)
+    print(f"adac: warning: {_harmless(str(message))}", file=sys.stderr)
+
+
+def _harmless(text: str) -> str:
+    """A stranger's file may be quoted in it, and a terminal obeys control characters."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda m: repr(m[0])[1:-1], text)
 
 
 if __name__ == "__main__":

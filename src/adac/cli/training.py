@@ -193,10 +193,16 @@ def _past(path: Path | None) -> dict[str, Any]:
 
 
 def _with_past(options: TrainOptions, past: Mapping[str, Any], typed: set[str]) -> TrainOptions:
-    """Whatever nobody typed is as it was."""
+    """Whatever nobody typed is as it was.
+
+    Of what a run's config.json says, that is: where to write, what to import and whom to send the
+    results are not a file's to choose.
+    """
+    from adac.runs.folder import CONFIG, PLAN
+
     names = {field.name for field in fields(TrainOptions)} - {"agent", "env_kwargs"} - typed
-    found = {name: past[name] for name in names if name in past}
-    if "start_from" in names and "from" in past:
+    found = {name: past[name] for name in names & (CONFIG.keys() | PLAN.keys()) & past.keys()}
+    if "start_from" in names and past.get("from"):
         found["start_from"] = Path(past["from"]["folder"])
     return replace(options, **found)
 

@@ -23,7 +23,7 @@ from adac.core.nets import Adam, Net, begin, copied, descend, follow, optimisers
 from adac.core.networks import Actor, Networks, with_statistics
 from adac.core.normalise import Statistics, empty, normalise
 from adac.core.reward_scale import Scales, in_units, none_yet, units
-from adac.core.validation import at_least, between, counts
+from adac.core.validation import at_least, between, copies, counts
 
 Metrics = dict[str, Array]
 PARTS: dict[str, Any] = {
@@ -63,8 +63,10 @@ class Agent:
             if not isinstance(value, kind):
                 raise ValueError(f"{name} must be of the type {wanted}, not {value!r}")
         counts(self, 1, "batch_size", "replay_size", "n_steps")
-        counts(self, 0, "warmup", "learn_after", "hindsight", "behaviour_critics")
-        at_least(self, 0, "updates_per_step", "priority_alpha")
+        at_least(
+            self, 0, "warmup", "learn_after", "hindsight", "updates_per_step", "priority_alpha"
+        )
+        copies(self, 0, "behaviour_critics")
         between(self, 0, 1, "priority_beta")
         if self.explorer.uses_latent and not self.networks.latent:
             raise ValueError(f"{type(self.explorer).__name__} needs a latent: set latent to 16")

@@ -16,7 +16,7 @@ from jax import Array
 
 from adac.core.critics import Value
 from adac.core.fields import choices, linear, log, setting
-from adac.core.validation import above, at_least, between, counts
+from adac.core.validation import above, at_least, between, copies, counts
 
 RATES = log(3e-5, 3e-3)
 
@@ -49,7 +49,8 @@ class Base(ABC):
 
     def __post_init__(self) -> None:
         between(self, 0.0, 1.0, "discount", "tau", "adam_b1")
-        counts(self, 1, "critics", "policy_delay")
+        counts(self, 1, "policy_delay")
+        copies(self, 1, "critics")
         at_least(self, 0.0, "actor_lr", "critic_lr", "weight_decay")
         between(self, 0.0, 1.0, "lr_end")
         counts(self, 0, "lr_updates")

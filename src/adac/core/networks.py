@@ -17,7 +17,7 @@ from jax import Array
 
 from adac.core.activations import ACTIVATIONS, Activation
 from adac.core.fields import choices, setting
-from adac.core.validation import counts, tuples
+from adac.core.validation import counts, sizes
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,7 @@ class Networks:
 
     def __post_init__(self) -> None:
         counts(self, 0, "latent")
-        tuples(self, "actor_hidden", "critic_hidden", "latent_hidden")
-        if min(*self.actor_hidden, *self.critic_hidden, *self.latent_hidden, 1) < 1:
-            raise ValueError("actor_hidden, critic_hidden and latent_hidden must be positive sizes")
+        sizes(self, "actor_hidden", "critic_hidden", "latent_hidden")
         if self.latent and not self.latent_hidden:
             raise ValueError("latent_hidden must name at least one layer where ξ comes in")
 

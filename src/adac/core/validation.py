@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from adac.errors import UserError
 
+MOST_COPIES, MOST_LAYERS = 100, 100
+
 
 def typed(owner: Any) -> None:
     """Refuse values of another type than a dataclass declares; what is meant is made so.
@@ -132,11 +134,13 @@ def below(owner: Any, high: float, *names: str) -> None:
 
 
 def sizes(owner: Any, *names: str) -> None:
-    """Layers: any number of them, each of at least one unit."""
+    """Layers, each of at least one unit."""
     typed(owner)
     for name in names:
         if any(size < 1 for size in getattr(owner, name)):
             raise ValueError(f"{name} must name layers of at least 1 unit")
+        if len(getattr(owner, name)) > MOST_LAYERS:
+            raise ValueError(f"{name} must name at most {MOST_LAYERS} layers")
 
 
 def between(owner: Any, low: float, high: float, *names: str) -> None:
@@ -169,6 +173,11 @@ def counts(owner: Any, low: int, *names: str) -> None:
     """Whole numbers of at least `low`."""
     typed(owner)
     at_least(owner, low, *names)
+
+
+def copies(owner: Any, low: int, *names: str) -> None:
+    """Networks side by side; each is traced by itself, so thousands would take hours."""
+    between(owner, low, MOST_COPIES, *names)
 
 
 def tuples(owner: Any, *names: str) -> None:

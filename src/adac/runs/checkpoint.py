@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 
 from adac.errors import RunError, UserError
 from adac.runs.files import forget_unfinished, refuse_links, write_whole
+from adac.runs.machine import memory_bytes
 from adac.runs.manifest import (
     OWN_NAME,
     DamagedError,
@@ -38,7 +39,7 @@ from adac.runs.manifest import (
 SEGMENT = 16_384  # rows of the replay buffer in one file
 KEPT = 2  # manifests: the newest, and one to fall back on
 HEADER = 2**20  # bytes of a safetensors file that are no numbers, at most
-STATE_BYTES = 2**32  # of a state, unless the reader knows better
+STATE_BYTES = 2**32  # of a state, at most, where the reader does not know how large it may be
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -182,12 +183,14 @@ class Store:
             raise UserError(f"{self.folder} is a symbolic link: put the folder itself in its place")
         refuse_links(self.folder)
 
-    def load(self, replay: Ring | None, state_bytes: int = STATE_BYTES) -> Contents:
+    def load(self, replay: Ring | None, state_bytes: int | None = None) -> Contents:
         """The newest good checkpoint; fills `replay` in place if there is one.
 
         A state of more than `state_bytes` is not read: its writer is not the one who reads it.
         """
         self._refuse_links()
+        if state_bytes is None:  # reading takes three times as much memory
+            state_bytes = min(STATE_BYTES, (memory_bytes() or STATE_BYTES) // 8)
         manifests = self._manifests()
         if not manifests:
             raise UserError(

@@ -5,6 +5,7 @@ A folder may come from a stranger, and a symbolic link in it could lead anywhere
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
@@ -72,6 +73,19 @@ def forget_unfinished(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file at any depth; folders that are links, or cannot be read, are passed over."""
+    waiting = [folder]
+    while waiting:  # a stranger's folders may lie deeper than Python recurses
+        here = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(here / entry.name)
+                else:
+                    yield here / entry.name
+
+
 def refuse_links(folder: Path) -> None:
     """A run that is somebody's gift must not decide what else of ours is read or written."""
     if not folder.is_dir():
@@ -100,7 +114,7 @@ def locked(folder: Path, what: str = "run", patience: float = 60.0) -> Iterator[
         yield
         return
     refuse_links(folder)
-    with open(folder / ".lock", "a+", opener=no_follow) as file:
+    with _lock_file(folder / ".lock") as file:
         _acquire(file, folder, what, patience)
         _held.add(owner)
         try:
@@ -108,6 +122,13 @@ def locked(folder: Path, what: str = "run", patience: float = 60.0) -> Iterator[
             yield
         finally:
             _held.discard(owner)
+
+
+def _lock_file(path: Path) -> IO[str]:
+    try:
+        return open(path, "a+", opener=no_follow)
+    except io.UnsupportedOperation:  # a pipe
+        raise UserError(f"{path} is not a regular file: remove it") from None
 
 
 def _acquire(file: IO[str], folder: Path, what: str, patience: float) -> None:

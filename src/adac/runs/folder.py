@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ PLAN: dict[str, type | tuple[type, ...]] = {
     "from": dict, "changes": list, "data": list, "offline": int,
 }  # fmt: skip
 MOST_BYTES = 2**24  # of config.json
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # a name is printed, and a terminal obeys these
 BEST = Path("best") / "policy.safetensors"
 # What a run's bits depend on: each checkpoint carries a copy, under its checksum.
 ESSENCE = ("env", "env_kwargs", "agent", "seed", "num_envs")
@@ -85,9 +87,11 @@ def read_config_file(path: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads(read_plain(path, MOST_BYTES))
         if config["format"] != "adac-run-1":
             raise UserError(f"{path} has the format {config['format']!r}, not adac-run-1")
-        planned = {name: kind for name, kind in PLAN.items() if config.get(name) is not None}
+        told = PLAN | {"versions": dict}
+        planned = {name: kind for name, kind in told.items() if config.get(name) is not None}
         for name, kind in (CONFIG | planned).items():
             _require_kind(name, config[name], kind)
+        _require_sources(config)
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{path.parent} is not a run folder: it has no {path.name}") from None
     except OSError as error:
@@ -109,8 +113,18 @@ def plan_of(folder: Path) -> dict[str, Any]:
 def _require_kind(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
     if kind is int and isinstance(value, float) and value.is_integer():  # 1e3, as Python has it
         return
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+    if wrong or (isinstance(value, str) and CONTROL.search(value)):
         raise ValueError(f"its {name} is {value!r}")
+
+
+def _require_sources(config: Config) -> None:
+    """Of the data and the weights that a run began with."""
+    origin = config.get("from")
+    sources = [*(config.get("data") or []), *([origin.get("folder")] if origin else [])]
+    for source in sources:
+        if not isinstance(source, str) or "\0" in source:
+            raise ValueError(f"it began with {source!r}, which names no source")
 
 
 def essence(config: Config) -> dict[str, Any]:
@@ -169,7 +183,7 @@ def _settings(config: Config) -> dict[str, Any]:
     """All that a run's result depends on but task and seed, flat."""
     own = {name: config.get(name) for name in ("num_envs", "steps")}
     own |= {name: config[name] for name in ("data", "offline") if config.get(name)}
-    own |= {f"from.{k}": v for k, v in config.get("from", {}).items() if k != "folder"}
+    own |= {f"from.{k}": v for k, v in (config.get("from") or {}).items() if k != "folder"}
     return flatten(comparable(config["agent"])) | flatten(config["env_kwargs"], "env_kwargs.") | own
 
 

@@ -91,6 +91,7 @@ class Program:
             "statistics": Part(shelves, state.statistics),
         }
         self.whole = self.parts["state"]
+        self.numbers = sum(int(leaf.size) for leaf in jax.tree.leaves(shape))
         self.moving = {improve: Part(shelves, part) for improve, part in moving.items()}
         self.still = {
             improve: Part(shelves, sorted(set(self.whole.leaves) - set(part.leaves)))

@@ -160,5 +160,7 @@ class Coverage:
         self.visits = arrays["visits"].astype(np.int64).reshape(PIXELS, PIXELS)
         self._waiting, self._count = [waiting], len(waiting)
         if "mean" in arrays and self.grid is None:
-            settled = fitted(np.zeros((1, self.obs_dim)))
-            self.grid = settled._replace(mean=arrays["mean"], scale=arrays["scale"])
+            mean, scale = arrays["mean"], arrays["scale"]
+            if not mean.shape == scale.shape == (self.obs_dim,) or not (scale > 0).all():
+                raise ValueError("its grid is that of other observations")
+            self.grid = fitted(np.zeros((1, self.obs_dim)))._replace(mean=mean, scale=scale)

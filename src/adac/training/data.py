@@ -8,9 +8,11 @@ import numpy as np
 
 from adac.errors import UserError, missing_extra
 from adac.runs.checkpoint import Store
-from adac.runs.folder import read_config
+from adac.runs.folder import read_config, require_essence
+from adac.runs.machine import memory_bytes
 from adac.training.inputs import actions, batch, numbers
 from adac.training.loop import Loop
+from adac.training.memory import require_fitting
 from adac.training.replay import Replay, Rows
 
 MINARI = "minari:"
@@ -60,10 +62,14 @@ def add_from(loop: Loop, source: Any) -> str:
 def _columns_in(path: Path) -> Columns:
     """The arrays of `Columns`, by their names; `truncated` may be missing."""
     try:
+        _require_held(path)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in Columns._fields if name in file}
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        reason = "it does not exist" if not path.exists() else f"it is no .npz of numbers: {error}"
+    except UserError:
+        raise
+    except Exception as error:  # of zipfile, zlib, NumPy and its parser: any, where it is damaged
+        said = " ".join(str(error).split()) or type(error).__name__
+        reason = "it does not exist" if not path.exists() else f"it is no .npz of numbers: {said}"
         raise UserError(
             f"{path} holds no transitions, {reason}; name a run folder, an .npz or minari:NAME"
         ) from None
@@ -76,12 +82,30 @@ def _columns_in(path: Path) -> Columns:
     return Columns(**arrays)
 
 
+def _require_held(path: Path) -> None:
+    """A small file can say that it is a large one, or swell to it."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(one.file_size for one in archive.infolist())
+    there = memory_bytes()
+    if there is not None and size > there // 2:
+        raise UserError(
+            f"{path} holds arrays of {size / 2**30:,.0f} GB, more than half of this machine's "
+            "memory: take a part of them"
+        )
+
+
 def _rows_of_run(loop: Loop, folder: Path) -> Rows:
     """Its replay buffer, the oldest first."""
     config, spec = read_config(folder), loop.replay.spec
-    other = Replay(int(config["agent"]["replay_size"]), spec, np.random.SeedSequence(0))
-    arrays = Store(folder / "checkpoint").load(other).arrays
-    sizes = arrays["world.obs"].shape[1], arrays["world.actions.0"].shape[1]
+    size = config["agent"].get("replay_size")
+    if type(size) is not int or size < 1:
+        raise UserError(f"{folder / 'config.json'} is damaged: its replay_size is {size!r}")
+    require_fitting("replay_size", size, spec.width)
+    other = Replay(size, spec, np.random.SeedSequence(0))
+    contents = Store(folder / "checkpoint").load(other)
+    require_essence(folder, config, contents.facts.get("config"))
+    found = [contents.arrays.get(name) for name in ("world.obs", "world.actions.0")]
+    sizes = tuple(a.shape[1] if a is not None and a.ndim == 2 else 0 for a in found)
     if sizes != (loop.obs_dim, loop.action_dim):
         raise UserError(
             f"{folder} holds transitions of another size: its observations and actions have "

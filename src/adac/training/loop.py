@@ -48,7 +48,7 @@ class Loop:
         self.obs_dim, self.action_dim = environments.obs_dim, environments.action_dim
         self.keys = run_keys(seed)
         program = compile_agent(agent, self.obs_dim, self.action_dim)
-        require_room(agent, program.rows.width)
+        require_room(agent, program.rows.width, program.numbers)
         self.running = RunningAgent(program, self.keys[INIT])
         self._late = no_late(agent, environments.num_envs)  # not () with a bonus
         self._behaviour = agent.behaviour

@@ -153,7 +153,7 @@ class Tasks:
         subprocesses: bool,
     ):
         count = whole("num_envs", num_envs)
-        require_countable(count)
+        require_countable(count, subprocesses=bool(subprocesses))
         self.source = Source(env, kwargs)
         self.subprocesses = bool(subprocesses)
         self._evaluation = None if eval_env is None else Source(eval_env, None, "eval_env")

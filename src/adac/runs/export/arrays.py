@@ -34,7 +34,11 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> PlainPolicy:
     sizes = [mean.shape, *(bias.shape for _, bias in layers)]
     pairs = pairwise(sizes)
     shapes = [weight.shape for weight, _ in layers]
-    if not layers or shapes != [(*i, *o) for i, o in pairs] or min(map(len, sizes)) < 1:
+    if (
+        not layers
+        or shapes != [(*i, *o) for i, o in pairs]
+        or any(len(size) != 1 for size in sizes)
+    ):
         raise ValueError("its layers do not fit together")
     if std.shape != mean.shape or {low.shape, high.shape} != {sizes[-1]}:
         raise ValueError("its normalisation or bounds do not fit its layers")

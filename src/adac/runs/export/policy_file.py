@@ -47,7 +47,14 @@ def read_policy(path: Path) -> tuple[PlainPolicy, Facts]:
         if about["crc"] != _checksum(arrays):
             raise ValueError("its numbers are not what was written")
         return from_arrays(arrays), read_facts(about["facts"])
-    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
+    except (
+        SafetensorError,
+        KeyError,
+        ValueError,
+        TypeError,
+        RecursionError,
+        AttributeError,
+    ) as error:
         raise UserError(f"{path} is damaged or not a policy of adac's: {error}") from None
 
 
