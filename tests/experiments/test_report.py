@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from adac.errors import UserError
 from adac.experiments.analysis import report, videos
 from adac.experiments.analysis.report import write_report
+from adac.experiments.analysis.results import read_results
 
 pytest.importorskip("scipy")
 
@@ -174,6 +175,43 @@ def test_a_label_that_is_no_text_does_not_empty_the_page(tmp_path: Path) -> None
     write_report(tmp_path, page, "odd \udfff title")
     assert data_of(page.read_text("utf-8"))["labels"] == ["odd \ud800 label"]
     assert "odd \\udfff title" in page.read_text("utf-8")
+
+
+FORGED = {
+    "snapshots.csv": "step,state_index,kind,action\n1,-100,pi,0\n1,-100,mu,0.5\n",
+    "visits.csv": "step,policy,x,y,visits\n1,mu,inf,0,1\n1,mu,0,0,nan\n1,pi,0,0,-inf\n",
+    "done.json": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_table_of_anything_is_drawn_or_left_out(tmp_path: Path, name: str) -> None:
+    run = write_run(tmp_path / "run", [1, 2, 3])
+    (run / name).write_text(FORGED[name])
+    write_report(tmp_path, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_a_configuration_without_an_origin_is_drawn(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1, 2, 3])
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps(config | {"from": None, "data": None}))
+    write_report(tmp_path, tmp_path / "page.html")
+
+
+def test_folders_deeper_than_python_recurses_are_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path / "run", [1, 2, 3])
+    monkeypatch.chdir(tmp_path)
+    try:
+        for _ in range(1_200):
+            os.mkdir("d")
+            os.chdir("d")
+        assert len(read_results(tmp_path).runs) == 1
+    finally:
+        os.chdir(tmp_path)
+        subprocess.run(["rm", "-rf", "d"], check=True)  # Python's own way recurses
 
 
 def test_only_html_is_written(trials: Path, tmp_path: Path) -> None:

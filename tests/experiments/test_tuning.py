@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -153,6 +154,26 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text("what?\n")
     with pytest.raises(UserError, match="is damaged"):
         tuner(tmp_path)
+
+
+def test_a_journal_of_anything_is_one_sentence(tmp_path: Path) -> None:
+    """It is JSON, and nothing in it runs; but Optuna trips over what it did not write."""
+    open_study(tmp_path, PLAN)
+    path = tmp_path / JOURNAL
+    first, *lines = path.read_text().splitlines(keepends=True)
+    for line in ('{"op_code": 99}\n', '{"op_code": 4}\n', "5\n", "{}\n", "\xff\n"):
+        path.write_text("".join([first, line, *lines]))
+        with pytest.raises(UserError, match="is damaged"):
+            open_study(tmp_path, PLAN)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UserError, match="not a regular file"):
+        open_study(tmp_path, PLAN)
+    path.unlink()
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(UserError, match="it has more than"):
+        open_study(tmp_path, PLAN)
 
 
 def test_what_is_found_is_written_down(tmp_path: Path) -> None:

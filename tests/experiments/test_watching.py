@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import socket
 import threading
@@ -116,6 +117,17 @@ def test_a_video_that_is_a_link_is_not_followed(tmp_path: Path, filmed: Path) ->
     data = data_of(Watched(run).page())
     assert data["videos"] == []
     assert any("symbolic link" in note for note in data["notes"])
+
+
+def test_a_folder_whose_name_is_no_text_is_shown(tmp_path: Path, filmed: Path) -> None:
+    run = tmp_path / os.fsdecode(b"\xff\xfe")
+    run.mkdir()
+    for name in ("config.json", "evaluations.csv", "metrics.csv"):
+        (run / name).write_bytes((filmed / name).read_bytes())
+    before = Watched(run).version()
+    assert data_of(Watched(run).page())["live"]["version"] == before
+    (run / "metrics.csv").write_text("step\n")
+    assert Watched(run).version() != before
 
 
 def test_a_film_that_is_still_being_written_is_not_shown(filmed: Path) -> None:

@@ -260,7 +260,7 @@ def _visits(run: Run) -> dict[str, Any] | None:
     stages: dict[int, dict[str, Any]] = {}
     for row in read_table(run.folder / VISITS) if run.folder.is_dir() else []:
         policy, cells = row.get("policy"), [number_in(row, name) for name in ("x", "y", "visits")]
-        if policy not in ("mu", "pi") or any(cell is None for cell in cells):
+        if policy not in ("mu", "pi") or not all(c is not None and math.isfinite(c) for c in cells):
             continue
         x, y, visits = (int(cell or 0) for cell in cells)
         empty = {name: np.zeros((PIXELS, PIXELS)) for name in ("mu", "pi")}
@@ -306,7 +306,7 @@ def _machine(run: Run) -> str:
     try:
         done = json.loads(read_plain(run.folder / "done.json", MOST_BYTES))
         return f"{done['machine']['cores']} × {done['machine']['cpu']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return str(noted.get("processor") or noted.get("machine", ""))
 
 

@@ -17,6 +17,7 @@ from adac.experiments.analysis.curves import Curve, common_curve
 from adac.experiments.analysis.exchange import Record, read
 from adac.experiments.analysis.statistics import Scores, final_score
 from adac.runs.csv_table import read_table
+from adac.runs.files import files_below
 from adac.runs.folder import distinct_labels, label_of, read_config, same_runs
 
 Series = dict[int, float]  # step → value
@@ -172,7 +173,8 @@ def _runs(folder: Path, root: Path, notes: list[str]) -> list[Run]:
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder")
     runs, passed = [], []
-    for path in sorted(folder.absolute().rglob("config.json")):
+    found = (path for path in files_below(folder.absolute()) if path.name == "config.json")
+    for path in sorted(found):
         try:
             runs.append(read_run(path.parent))
         except (UserError, OSError, ValueError, KeyError, TypeError, csv.Error) as error:

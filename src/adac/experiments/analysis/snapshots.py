@@ -54,7 +54,7 @@ class Snapshot(NamedTuple):
 
 def state_name(env_id: str, index: int) -> str:
     named = STATES.get(env_id, ())
-    return named[index][0] if index < len(named) else f"state {index + 1}"
+    return named[index][0] if 0 <= index < len(named) else f"state {index + 1}"
 
 
 def states_of(learner: "Learner") -> NDArray[np.float32]:

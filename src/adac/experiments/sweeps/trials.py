@@ -147,7 +147,7 @@ def is_done(folder: Path) -> bool:
 def read_done(folder: Path) -> dict[str, Any]:
     try:
         done: dict[str, Any] = json.loads((folder / DONE).read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{folder / DONE} cannot be read: {error}") from None
     return done
 

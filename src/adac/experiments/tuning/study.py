@@ -15,10 +15,11 @@ from adac.core import presets, settings, synonyms
 from adac.errors import UserError, missing_extra
 from adac.experiments.sweeps.trials import Trial, make_trial
 from adac.experiments.tuning.space import Dimension, distributions, space
-from adac.runs.files import refuse_links
+from adac.runs.files import read_plain, refuse_links
 from adac.training.train import Schedule
 
 JOURNAL, NAME = "study.jsonl", "tuning"
+MOST_BYTES = 2**28  # of the journal
 EVALUATIONS = 20  # in a whole trial
 # Asynchronous successive halving: after 3 and after 9 of the 20 evaluations, the best third of all
 # that came as far goes on.
@@ -104,8 +105,10 @@ def open_study(folder: Path, plan: Plan) -> Any:
             load_if_exists=True,
             pruner=optuna.pruners.SuccessiveHalvingPruner(FIRST_RUNG, KEEP),
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged: {error}") from None
+        study.get_trials(deepcopy=False)
+    except Exception as error:  # Optuna believes its journal, and trips over whatever is in it
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path} is damaged: {said}") from None
     _require_same(folder, study, plan, fresh)
     # Another seed for what is still to be drawn: else a resumed study would draw the same again.
     study.sampler = optuna.samplers.TPESampler(
@@ -119,12 +122,15 @@ def open_study(folder: Path, plan: Plan) -> Any:
 def _mend(path: Path) -> bool:
     """Cut off a last line that a kill left unfinished; whether there is anything."""
     try:
-        with open(path, "rb+") as file:
-            text = file.read()
-            file.truncate(text.rfind(b"\n") + 1)
+        text = read_plain(path, MOST_BYTES)
     except FileNotFoundError:
         return False
-    return os.path.getsize(path) > 0
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    whole = text.rfind(b"\n") + 1
+    if whole < len(text):
+        os.truncate(path, whole)
+    return whole > 0
 
 
 def _require_same(folder: Path, study: Any, plan: Plan, fresh: bool) -> None:

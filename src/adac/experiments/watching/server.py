@@ -7,6 +7,7 @@ page has its videos in itself.
 
 import hashlib
 import importlib.resources
+import os
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,7 @@ from adac.errors import UserError
 from adac.experiments.analysis.report import gather, render
 from adac.experiments.analysis.results import Results, read_results
 from adac.runs.csv_table import VISITS
+from adac.runs.files import files_below
 from adac.runs.video import VIDEOS
 
 HOST, PORT = "127.0.0.1", 8700
@@ -38,13 +40,15 @@ class Watched:
                 state = path.lstat()
             except OSError:
                 continue
-            facts.update(f"{path}\n{state.st_mtime_ns} {state.st_size}\n".encode())
+            facts.update(os.fsencode(path))
+            facts.update(f"\n{state.st_mtime_ns} {state.st_size}\n".encode())
         return facts.hexdigest()[:16]
 
     def _shown(self) -> Iterator[Path]:
-        for name in (*TABLES, "done.json"):
-            yield from self.folder.rglob(name)
-        yield from self.folder.rglob(f"{VIDEOS}/step-*.mp4")
+        for path in files_below(self.folder):
+            video = path.parent.name == VIDEOS and path.match("step-*.mp4")
+            if video or path.name in (*TABLES, "done.json"):
+                yield path
 
     def page(self) -> str:
         version = self.version()
