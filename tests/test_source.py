@@ -1,6 +1,7 @@
 """Environments wherever they come from: ids, factories, classes, lists, vectors, processes."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,19 @@ def test_what_happens_in_a_process_is_told(
 ) -> None:
     with pytest.raises(RunError, match=said):
         elsewhere(env).learn(5)
+
+
+def test_a_signal_to_all_processes_is_for_the_one_who_saves(
+    elsewhere: Callable[..., Learner], tmp_path: Path
+) -> None:
+    """As schedulers send SIGTERM, and a terminal Ctrl-C: the simulators must outlive it."""
+    made = elsewhere(Walk)
+
+    def signalled(learner: Learner) -> None:
+        (env,) = learner.loop.environments.envs
+        for number in (signal.SIGTERM, signal.SIGINT):
+            env.unwrapped._process.send_signal(number)
+
+    made.learn(5, callback=signalled)
+    made.save(tmp_path / "run")
+    assert made.step == 5

@@ -20,7 +20,9 @@ Env = gymnasium.Env[Any, Any]
 
 def main() -> None:
     """Until it is told to close, or whoever asks is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks
+    # Both go to a whole group of processes, and are for the one who asks: it saves, and closes us.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a simulator prints must not get between the answers
     questions = sys.stdin.buffer
