@@ -337,8 +337,8 @@ def _run(learner: Any, until: int, folder: Path, schedule: Any, stop: Stop, **op
         learner.close()
     if finished:
         print(f"done: {folder}")
-        doctor.warn(folder)
         print(f"next: adac plot {folder}, adac eval {folder} --video policy.mp4")
+        doctor.warn(folder)
     else:
         print(f"stopped at step {learner.step:,} and saved; continue with: adac resume {folder}")
         raise typer.Exit(128 + stop.signal)
