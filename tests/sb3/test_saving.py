@@ -123,6 +123,34 @@ def test_what_does_not_fit_together_is_refused(file: Path, tmp_path: Path) -> No
             ADAC.load(changed(file, tmp_path / f"{number}.zip", **wrong))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("buffer_size", "x"), ("n_envs", -1), ("policy_kwargs", "x"), ("replay_buffer_class", [1]),
+     ("learning_rate", None)],
+)  # fmt: skip
+def test_settings_of_any_kind_are_a_sentence(
+    file: Path, tmp_path: Path, name: str, value: Any
+) -> None:
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(tmp_path / "other.zip", "w") as new:
+        facts = json.loads(old.read(FACTS))
+        facts["attributes"][name] = value
+        new.writestr(FACTS, json.dumps(facts))
+        new.writestr(STATE, old.read(STATE))
+    with pytest.raises(UserError):
+        ADAC.load(tmp_path / "other.zip")
+
+
+def test_a_damaged_zip_is_a_sentence(file: Path, tmp_path: Path) -> None:
+    data = file.read_bytes()
+    entry = data.rindex(b"PK\x01\x02")  # of the directory: 6 is a version, 10 a method
+    for place in (6, 10):
+        other = bytearray(data)
+        other[entry + place] = 99
+        (tmp_path / "other.zip").write_bytes(other)
+        with pytest.raises(UserError, match=r"was not written by adac\.sb3"):
+            ADAC.load(tmp_path / "other.zip")
+
+
 def test_a_zip_that_would_swell_is_refused(file: Path, tmp_path: Path) -> None:
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:

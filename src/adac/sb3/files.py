@@ -14,7 +14,6 @@ import jax
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from stable_baselines3.common.save_util import open_path
 
 from adac.core import agent as core
@@ -56,7 +55,7 @@ def read(path: Path, *, suffix: str) -> tuple[dict[str, Any], Arrays]:
         try:
             with zipfile.ZipFile(file) as archive:
                 return _facts(archive), _arrays(archive)
-        except (zipfile.BadZipFile, KeyError, ValueError, SafetensorError, RecursionError):
+        except Exception:  # of zipfile, zlib, JSON and safetensors: any, where it is damaged
             raise UserError(
                 f"{name} was not written by adac.sb3, which reads nothing else: a pickle of "
                 "Stable-Baselines3's may run code, so train anew or load it there"

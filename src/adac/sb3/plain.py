@@ -83,7 +83,7 @@ def decode(value: Any) -> Any:
         return rest
     try:
         return _made(value[KIND], rest)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError):
         raise UserError(f"the file has a {value[KIND]!r} that is not one") from None
 
 
@@ -129,7 +129,7 @@ def _brief(bound: Any) -> Any:
 def decode_space(plain: Any) -> spaces.Space[Any]:
     try:
         return _space(plain)
-    except (KeyError, TypeError, ValueError, AssertionError, OverflowError):
+    except (KeyError, TypeError, ValueError, AssertionError, OverflowError, MemoryError):
         raise UserError("the file describes no space of observations and actions") from None
 
 

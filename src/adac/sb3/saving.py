@@ -105,7 +105,7 @@ def load(
     _require_same_networks(stored, kwargs)
     observation_space, action_space = files.read_spaces(facts)
     if env is not None:
-        env = cls._wrap_env(env, int(stored.get("verbose", 0)))
+        env = cls._wrap_env(env, int(stored.get("verbose") == 1))
         check_for_correct_spaces(env, observation_space, action_space)
         stored["n_envs"] = env.num_envs
     agent = settings.from_json(facts["agent"])
@@ -115,12 +115,21 @@ def load(
     for name, value in {**stored, **kwargs}.items():
         setattr(model, name, value)
     _require_fitting(model, arrays)
+    try:
+        _set_up(model, facts)
+    except Exception as error:  # settings of any kind, which Stable-Baselines3 does not look at
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"the file's settings, or those given with it, fit no model: {said}") \
+            from error  # fmt: skip
+    _restore(model, arrays, keep_place=env is None or not force_reset)
+    return model
+
+
+def _set_up(model: "Algorithm", facts: Mapping[str, Any]) -> None:
     model._setup_model()
     model.policy.begin(model.agent, int(facts["seed"]), scheduled=model._scheduled)
     model.acting = type(model.acting)(model.policy, model.n_envs)
     model.acting.number = int(facts["acted"])
-    _restore(model, arrays, keep_place=env is None or not force_reset)
-    return model
 
 
 def _attributes(facts: Mapping[str, Any]) -> dict[str, Any]:
