@@ -14,10 +14,10 @@ STARTUP_LEARNING_STARTS = 1_000  # adac's default warm-up
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "td3": {
-        "learning_rate": 1e-3,
-        "batch_size": 100,
+        "learning_rate": 3e-4,
+        "batch_size": 256,
         "policy_delay": 2,
-        "policy_kwargs": {"net_arch": {"pi": [400, 300], "qf": [400, 300]}},
+        "policy_kwargs": {"net_arch": {"pi": [256, 256], "qf": [256, 256]}},
     },
     "sac": {
         "learning_rate": 3e-4,

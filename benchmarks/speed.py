@@ -55,12 +55,12 @@ def jobs() -> Iterator[Job]:
         for agent in ("td3", "sac"):
             for library in ("adac", "sbx", "sb3"):
                 yield _job("rate", library, task, agent)
-        for particles in (8, 32):
-            yield _job("rate", "adac", task, "adac-td3", particles)
-    for particles in (8, 32):
-        yield _job("rate", "adac", TASKS[0], "adac-td3-vime", particles)
+        for agent in ("adac-td3", "crossq-td3", "adac-crossq"):
+            yield _job("rate", "adac", task, agent)
+    yield _job("rate", "adac", TASKS[0], "adac-td3-vime")
     yield _job("update", "adac", TASKS[0], "td3")
     yield _job("update", "adac", TASKS[0], "sac")
+    yield _job("update", "adac", TASKS[0], "crossq-td3")
     for particles in (8, 32):
         yield _job("update", "adac", TASKS[0], "adac-td3", particles)
     for library in ("adac", "sbx", "sb3"):

@@ -129,24 +129,19 @@ def per_round(found: Values, job: str, field: str) -> dict[int, float]:
 
 
 def targets() -> Iterator[Target]:
-    bounds = {("td3", "sbx"): 1.4, ("td3", "sb3"): 2.8, ("sac", "sbx"): 1.3, ("sac", "sb3"): 2.5}
     tasks = ("Hopper-v5", "Pendulum-v1")
-    for (agent, peer), bound in bounds.items():
+    for (agent, peer), bound in {("td3", "sb3"): 2.5, ("sac", "sbx"): 1.3}.items():
         for task in tasks:
             job = f"rate/{task}/{agent}"
             text = f"`{agent}`, {task}: steps/s over {LIBRARIES[peer]}'s"
             yield Target(text, f"{job}/adac", f"{job}/{peer}", bound)
-    for particles, bound in ((8, 1.5), (32, 3.0)):
+    for base, agent in (("td3", "adac-td3"), ("crossq-td3", "adac-crossq")):
         for task in tasks:
-            text = f"`adac-td3`, K = {particles}, {task}: time of a step over `td3`'s"
-            slow = f"rate/{task}/adac-td3-{particles}/adac"
-            yield Target(text, f"rate/{task}/td3/adac", slow, bound, at_most=True)
-    for particles in (8, 32):
-        text = f"`adac-td3-vime`, K = {particles}, Hopper-v5: time of a step over `adac-td3`'s"
-        plain, vime = (
-            f"rate/Hopper-v5/{a}-{particles}/adac" for a in ("adac-td3", "adac-td3-vime")
-        )
-        yield Target(text, plain, vime, 1.4, at_most=True)
+            text = f"`{agent}`, {task}: time of a step over `{base}`'s"
+            pair = (f"rate/{task}/{name}/adac" for name in (base, agent))
+            yield Target(text, *pair, 1.3, at_most=True)
+    text = "`crossq-td3`, Hopper-v5: steps per second"
+    yield Target(text, "rate/Hopper-v5/crossq-td3/adac", "", 120.0, unit="")
     text = "`td3`, Hopper-v5: update alone, share of the arithmetic limit"
     update = "update/Hopper-v5/td3/adac"
     yield Target(text, update, "", 65.0, field="of_limit", unit=" %", scale=100.0)
