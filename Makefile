@@ -3,6 +3,7 @@
 # make quick     lint and the core's tests, in about a minute
 # make test      formatter, linter, type checker, tests
 # make test-ppo  the tests that need PyTorch and Stable-Baselines3
+# make test-data the tests that need Minari, gymnax and brax
 # make torture   kills, damage and nonsense until the targets are met or an hour is over; goes on where it was; writes docs/reliability.md
 # make bench     speed side by side with Stable-Baselines3 and SBX; see docs/performance.md
 # make race      seconds of training to a return, side by side with SBX; resumes, hours
@@ -17,7 +18,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := classic mujoco dmc robotics box2d pybullet plot video tensorboard wandb export experiments tune hub dev
 
-.PHONY: demo install quick quick-list test test-ppo lint bench race parity torture docs docs-serve reference lock lock-docs clean
+.PHONY: demo install quick quick-list test test-ppo test-data lint bench race parity torture docs docs-serve reference lock lock-docs clean
 
 demo: .venv/.ready
 	rm -rf demo
@@ -73,6 +74,17 @@ test-ppo: .venv-bench/.ppo
 	.venv-bench/bin/python -c 'import stable_baselines3' # or its tests would be skipped
 	.venv-bench/bin/python -m pytest tests/experiments/test_ppo.py tests/sb3
 
+# Theirs is an environment of its own: Minari wants an older Gymnasium. gymnax imports six without
+# saying so; dmc has the pin of MuJoCo, which brax would move.
+.venv-data/.ready: .venv/.ready tools/venv_on_top.sh
+	sh tools/venv_on_top.sh .venv .venv-data
+	.venv-data/bin/python -m pip install --quiet 'adac[data,dmc]' gymnax six brax
+	touch $@
+
+test-data: .venv-data/.ready
+	.venv-data/bin/python -c 'import minari, gymnax, brax.envs' # or its tests would be skipped
+	.venv-data/bin/python -m pytest tests/test_data.py tests/test_jit.py -k 'minari or gymnax or brax'
+
 bench: .venv-bench/.ready
 	$(BIN)/python benchmarks/speed.py $(BENCH)
 	$(BIN)/python tools/readme_speed.py
@@ -118,4 +130,4 @@ lock-docs: .venv/.ready
 		-o requirements-docs.lock -
 
 clean:
-	rm -rf .venv .venv-bench .venv-docs demo build dist
+	rm -rf .venv .venv-bench .venv-data .venv-docs demo build dist

@@ -229,3 +229,23 @@ def test_a_task_of_gymnax() -> None:
     ended = found.returns[:, 1:]  # episodes of 200 steps, by a time limit
     assert (ended < 0).all()
     assert len(set(ended.ravel())) == 4  # another start for each seed and episode
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:brax", "ignore::DeprecationWarning")
+def test_a_task_of_brax() -> None:
+    """The smallest that it has, which never ends by itself: every end is the wrapper's limit."""
+    envs = pytest.importorskip("brax.envs")
+    limited = pytest.importorskip("brax.envs.wrappers.training").EpisodeWrapper
+    env = limited(envs.get_environment("fast"), episode_length=7, action_repeat=1)
+    world, key = world_of(env), jax.random.key(0)
+    state, obs = world.reset(key)
+    assert obs.shape == (world.obs_dim,)
+    step = jax.jit(world.step)
+    ends = []
+    for _ in range(7):
+        state, out = step(state, jnp.zeros(1), key)
+        ends.append((bool(out.terminated), bool(out.truncated)))
+    assert ends == [(False, False)] * 6 + [(False, True)]
+    found = jit.train(env, "td3", 34, seeds=2, overrides=TINY, log_every=14)
+    assert found.steps.tolist() == [6, 20, 34]
+    assert np.isfinite(found.returns[:, 1:]).all()
