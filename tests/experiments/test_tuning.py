@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from adac.cli.main import main
+from adac.cli.tuning import _show
 from adac.core import presets, settings
 from adac.core.fields import Choice, Span
 from adac.errors import RunError, UserError
@@ -299,3 +300,16 @@ def test_where_everything_fails_it_is_said(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("adac.experiments.sweeps.sweep.run", lambda *_: None)
     with pytest.raises(RunError, match="no trial has finished"):
         tune(PLAN, Options(tmp_path / "out", 1))
+
+
+def test_no_number_is_cut_where_the_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a_long_setting_{n}" for n in range(8)]
+    row = outcome.Row(0, "complete", -1454.31, 0, dict.fromkeys(names, 0.000345))
+    _show(outcome.Outcome([row], row, row, {}, []))
+    said = capsys.readouterr().out
+    assert "0 (as it was)" in said
+    assert "-1,454.3" in said
+    assert "…" not in said

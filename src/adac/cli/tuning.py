@@ -117,7 +117,11 @@ def _show(found: Any) -> None:
     from rich.table import Table
 
     names = sorted({name for row in found.rows for name in row.settings})
-    table = Table("trial", "score", *names, box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    for name in ("trial", "score"):
+        table.add_column(name, no_wrap=True)
+    for name in names:
+        table.add_column(name, overflow="fold")  # a number that is cut is another number
     for row in found.rows[:SHOWN]:
         score = row.state if row.score is None or row.state != "complete" else f"{row.score:,.1f}"
         values = (row.settings.get(name, "") for name in names)
