@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from adac.cli.options import spelled_out, steps_option
+from adac.cli.options import Address, Jobs, spelled_out, steps_option
 from adac.errors import UserError
 from adac.experiments.analysis import figures
 from adac.experiments.sweeps import suite_files, suites
@@ -34,13 +34,8 @@ class SweepOptions:
     agent: Annotated[
         list[str] | None, typer.Option(help="Only this agent or variant; repeatable.")
     ] = None
-    jobs: Annotated[
-        int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
-    ] = None
-    address: Annotated[
-        str | None,
-        typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT"),
-    ] = None
+    jobs: Jobs = None
+    address: Address = None
     out: Annotated[Path, typer.Option(help="Each sweep gets a folder in here.")] = Path("sweeps")
     publish: Annotated[
         bool,

@@ -31,6 +31,13 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE ...", help="Override settings of the agent."),
 ]
+Jobs = Annotated[
+    int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT"),
+]
 SEVERAL = ("--set", "--env-kwargs")  # options with one or more NAME=VALUE behind them
 _THOUSANDS = {"k": 10**3, "m": 10**6}
 

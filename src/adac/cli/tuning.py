@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from adac.cli.options import (
+    Address,
+    Jobs,
     Modules,
     Settings,
     folder_name,
@@ -49,13 +51,8 @@ class TuneOptions:
     ] = 0
     eval_episodes: Annotated[int, typer.Option(help="Episodes of an evaluation.")] = 10
     num_envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1
-    jobs: Annotated[
-        int | None, typer.Option(help="Trials at once on this machine.", show_default="one a core")
-    ] = None
-    address: Annotated[
-        str | None,
-        typer.Option(help="A running Ray cluster: host:port, or auto.", metavar="HOST:PORT"),
-    ] = None
+    jobs: Jobs = None
+    address: Address = None
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the settings and their ranges, and stop.")
     ] = False

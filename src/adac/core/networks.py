@@ -73,6 +73,9 @@ class Linear(eqx.Module):
         return x @ self.weight + self.bias
 
 
+Layers = tuple[Linear, ...]
+
+
 class Joint(eqx.Module):
     """A linear layer on (x, y) whose x part can be kept for many y."""
 

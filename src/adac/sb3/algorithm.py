@@ -1,7 +1,5 @@
 """An agent as an off-policy algorithm of Stable-Baselines3: its loop, our learning."""
 
-import io
-import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -27,13 +25,12 @@ from adac.sb3.arguments import (
     with_arguments,
     with_attributes,
 )
+from adac.sb3.files import FilePath
 from adac.sb3.parameters import OPTIMIZERS, POLICY
 from adac.sb3.policy import AgentPolicy
 from adac.sb3.rates import ScheduledProgram
 from adac.training import compilation_cache as cache
 from adac.training.loop import UPDATE
-
-Path = str | pathlib.Path | io.BufferedIOBase
 
 
 class Algorithm(OffPolicyAlgorithm):
@@ -254,7 +251,7 @@ class Algorithm(OffPolicyAlgorithm):
 
     def set_parameters(
         self,
-        load_path_or_dict: Path | Mapping[str, Any],
+        load_path_or_dict: FilePath | Mapping[str, Any],
         exact_match: bool = True,
         device: Any = "auto",
     ) -> None:
@@ -273,7 +270,10 @@ class Algorithm(OffPolicyAlgorithm):
         return [POLICY, OPTIMIZERS], []
 
     def save(
-        self, path: Path, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None
+        self,
+        path: FilePath,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
     ) -> None:
         """A zip of JSON and safetensors: everything but the replay buffer."""
         saving.save(self, path, frozenset(exclude or ()) - frozenset(include or ()))
@@ -281,7 +281,7 @@ class Algorithm(OffPolicyAlgorithm):
     @classmethod
     def load(
         cls,
-        path: Path,
+        path: FilePath,
         env: Any = None,
         device: Any = "cpu",
         custom_objects: dict[str, Any] | None = None,
@@ -292,12 +292,12 @@ class Algorithm(OffPolicyAlgorithm):
         """A model of `save`; no code in the file is run. `kwargs` change settings."""
         return saving.load(cls, path, env, device, custom_objects or {}, force_reset, kwargs)
 
-    def save_replay_buffer(self, path: Path) -> None:
+    def save_replay_buffer(self, path: FilePath) -> None:
         """The same safe format; Stable-Baselines3's own is a pickle."""
         assert self.replay_buffer is not None, "there is no replay buffer"
         buffers.save(path, self.replay_buffer)
 
-    def load_replay_buffer(self, path: Path, truncate_last_traj: bool = True) -> None:
+    def load_replay_buffer(self, path: FilePath, truncate_last_traj: bool = True) -> None:
         self.replay_buffer = self._empty_buffer()
         buffers.load(path, self.replay_buffer)
         self.replay_buffer.device = self.device

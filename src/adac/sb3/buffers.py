@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac.errors import UserError
+from adac.runs.checkpoint import Arrays
 from adac.sb3 import files
-from adac.sb3.files import Arrays
 from adac.sb3.observations import Edge
-from adac.sb3.plain import NotPlainError, decode, encode
+from adac.sb3.plain import NotEncodableError, decode, encode
 from adac.training.compiled import Program
 from adac.training.replay import Rows
 
@@ -37,19 +37,19 @@ def rows_of(sample: Any, edge: Edge, program: Program, discount: float) -> Rows:
     )
 
 
-def save(path: files.Path, buffer: Any) -> None:
+def save(path: files.FilePath, buffer: Any) -> None:
     arrays = {name: array[: _filled(buffer, array)] for name, array in _arrays(buffer).items()}
     facts = {name: encode(getattr(buffer, name)) for name in COUNTERS}
     facts |= {"buffer": type(buffer).__name__, "size": buffer.buffer_size}
     if getattr(buffer, "copy_info_dict", False):
         try:
             facts[INFOS] = encode(buffer.infos[: buffer.size()].tolist())
-        except NotPlainError as error:
+        except NotEncodableError as error:
             raise UserError(f"an info with a {error} in it cannot be saved") from None
     files.write(path, facts, arrays, suffix="pkl")
 
 
-def load(path: files.Path, buffer: Any) -> None:
+def load(path: files.FilePath, buffer: Any) -> None:
     """Fill a buffer that is made for the same spaces."""
     facts, arrays = files.read(path, suffix="pkl")
     own = _arrays(buffer)

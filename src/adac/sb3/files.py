@@ -13,24 +13,22 @@ import gymnasium
 import jax
 import numpy as np
 import safetensors.numpy
-from numpy.typing import NDArray
 from stable_baselines3.common.save_util import open_path
 
 from adac.core import agent as core
 from adac.core.agent import Agent
 from adac.errors import UserError
-from adac.runs.checkpoint import flatten, unflatten
+from adac.runs.checkpoint import Arrays, flatten, unflatten
 from adac.sb3.plain import decode_space, encode_space
 
-Path = str | pathlib.Path | io.BufferedIOBase
-Arrays = dict[str, NDArray[Any]]
+FilePath = str | pathlib.Path | io.BufferedIOBase
 FORMAT, FACTS, STATE = "adac-sb3-1", "adac.json", "state.safetensors"
 SPACES = ("observation_space", "action_space")
 MOST_FACTS = 2**26  # bytes: settings, and the infos of a buffer
 
 
 @contextlib.contextmanager
-def opened(path: Path, mode: str, suffix: str) -> Iterator[Any]:
+def opened(path: FilePath, mode: str, suffix: str) -> Iterator[Any]:
     """A path is closed again, a file that was given is left open."""
     file = open_path(path, mode, verbose=0, suffix=suffix)
     try:
@@ -40,7 +38,7 @@ def opened(path: Path, mode: str, suffix: str) -> Iterator[Any]:
             file.close()
 
 
-def write(path: Path, facts: Mapping[str, Any], arrays: Arrays, *, suffix: str) -> None:
+def write(path: FilePath, facts: Mapping[str, Any], arrays: Arrays, *, suffix: str) -> None:
     text = json.dumps({"format": FORMAT, **facts}, indent=1)
     whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     with opened(path, "w", suffix) as file, zipfile.ZipFile(file, "w") as archive:
@@ -48,7 +46,7 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Arrays, *, suffix: str) 
         archive.writestr(STATE, safetensors.numpy.save(whole))
 
 
-def read(path: Path, *, suffix: str) -> tuple[dict[str, Any], Arrays]:
+def read(path: FilePath, *, suffix: str) -> tuple[dict[str, Any], Arrays]:
     """Its facts and its arrays; anything that is not such a file is refused."""
     name = path if isinstance(path, str | pathlib.Path) else "the file"
     with opened(path, "r", suffix) as file:

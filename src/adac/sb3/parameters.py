@@ -9,9 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from adac.core.agent import AgentState
-from adac.runs.checkpoint import flatten, unflatten
+from adac.runs.checkpoint import Arrays, flatten, unflatten
 
-Arrays = dict[str, NDArray[Any]]
 Tensors = OrderedDict[str, torch.Tensor]
 # The groups of `get_parameters`: what acts and is valued with, and what learning remembers.
 POLICY, OPTIMIZERS = "policy", "optimizers"

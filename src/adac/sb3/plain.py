@@ -42,7 +42,7 @@ OBJECTS: dict[type[Any], dict[str, str]] = {
 NAMED = {kind.__name__: kind for kind in OBJECTS}
 
 
-class NotPlainError(Exception):
+class NotEncodableError(Exception):
     """A value that only its own program can make."""
 
 
@@ -70,7 +70,7 @@ def encode(value: Any) -> Any:
     if type(value) in OBJECTS:
         named = OBJECTS[type(value)].items()
         return {KIND: type(value).__name__} | {k: encode(getattr(value, a)) for k, a in named}
-    raise NotPlainError(type(value).__name__)
+    raise NotEncodableError(type(value).__name__)
 
 
 def decode(value: Any) -> Any:

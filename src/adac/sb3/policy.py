@@ -4,8 +4,6 @@ It is a `torch.nn.Module` by its type only: the numbers live in JAX, and tensors
 where somebody asks for some.
 """
 
-import io
-import pathlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +19,7 @@ from adac.core.agent import Agent
 from adac.core.explorers import StateDependentNoise
 from adac.core.normalise import normalise
 from adac.sb3 import files
+from adac.sb3.files import FilePath
 from adac.sb3.observations import Edge, Floats
 from adac.sb3.parameters import OPTIMIZERS, POLICY, Tensors, tensors, with_tensors
 from adac.sb3.rates import program_of
@@ -28,8 +27,6 @@ from adac.training.behaviour import sample
 from adac.training.compiled import RunningAgent
 from adac.training.environments import Scaling
 from adac.training.loop import INIT, PREDICT, run_keys
-
-Path = str | pathlib.Path | io.BufferedIOBase
 
 
 class AgentPolicy(BasePolicy):
@@ -143,13 +140,13 @@ class AgentPolicy(BasePolicy):
         pairs = zip(own.items(), parts, strict=True)
         self.load_state_dict({name: part.reshape(old.shape) for (name, old), part in pairs})
 
-    def save(self, path: Path) -> None:
+    def save(self, path: FilePath) -> None:
         """The policy alone, in the same safe format as a model."""
         facts = {"agent": settings.to_json(self.agent), "seed": self.seed} | files.spaces_of(self)
         files.write(path, facts, files.flat({"agent": self.running.state}), suffix="zip")
 
     @classmethod
-    def load(cls, path: Path, device: Any = "auto") -> "AgentPolicy":
+    def load(cls, path: FilePath, device: Any = "auto") -> "AgentPolicy":
         facts, arrays = files.read(path, suffix="zip")
         files.require_facts(facts, "agent", "seed", *files.SPACES)
         policy = cls(*files.read_spaces(facts))

@@ -10,13 +10,12 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from adac.core import settings
 from adac.errors import UserError
-from adac.runs.checkpoint import unflatten
+from adac.runs.checkpoint import Arrays, unflatten
 from adac.runs.folder import versions
 from adac.sb3 import files
 from adac.sb3.arguments import MIRRORED, at_first
-from adac.sb3.files import Arrays
 from adac.sb3.observations import Edge
-from adac.sb3.plain import NotPlainError, decode, encode
+from adac.sb3.plain import NotEncodableError, decode, encode
 from adac.training.behaviour import fresh_memory
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ ATTRIBUTES = (
 SEEN = ("_last_obs", "_last_original_obs", "_last_episode_starts")  # where the environments stood
 
 
-def save(model: "Algorithm", path: files.Path, exclude: frozenset[str]) -> None:
+def save(model: "Algorithm", path: files.FilePath, exclude: frozenset[str]) -> None:
     attributes = {}
     for name in ATTRIBUTES:
         if name in exclude or not hasattr(model, name):
@@ -59,7 +58,7 @@ def _plain(name: str, value: Any) -> Any:
         return _plain_kwargs(value)
     try:
         return encode(value)
-    except NotPlainError as error:
+    except NotEncodableError as error:
         warnings.warn(
             f"{name} is a {error}, which the file cannot hold: pass it again, load(…, {name}=…)",
             stacklevel=4,
@@ -73,7 +72,7 @@ def _plain_kwargs(policy_kwargs: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in policy_kwargs.items():
         try:
             found[name] = encode(value)
-        except NotPlainError:
+        except NotEncodableError:
             continue
     return found
 
@@ -91,7 +90,7 @@ def _was_seen(name: str, arrays: Arrays) -> Any:
 
 def load(
     cls: type["Algorithm"],
-    path: files.Path,
+    path: files.FilePath,
     env: Any,
     device: Any,
     custom_objects: Mapping[str, Any],
@@ -169,7 +168,7 @@ def _restore(model: "Algorithm", arrays: Arrays, *, keep_place: bool) -> None:
             acting.restore(memory, model.num_timesteps)
 
 
-def set_state(model: "Algorithm", path: files.Path) -> None:
+def set_state(model: "Algorithm", path: files.FilePath) -> None:
     """A file's weights and optimisers into a model that is there."""
     _, arrays = files.read(path, suffix="zip")
     policy = model.policy

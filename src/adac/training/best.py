@@ -8,8 +8,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
+from adac.runs.checkpoint import Arrays
 from adac.runs.export.arrays import from_arrays, to_arrays
 from adac.runs.export.policy_file import read_facts
 from adac.runs.files import refuse_links
@@ -17,8 +16,6 @@ from adac.runs.folder import BEST
 from adac.training.policy import TargetPolicy
 
 PREFIX = "best."
-Arrays = dict[str, NDArray[Any]]
-Facts = dict[str, Any]
 
 
 def improves(best: TargetPolicy | None, mean_return: float) -> bool:
@@ -40,7 +37,9 @@ def put(folder: Path, best: TargetPolicy | None) -> None:
         path.parent.rmdir()
 
 
-def pack(best: TargetPolicy | None, arrays: Arrays, facts: Facts) -> tuple[Arrays, Facts]:
+def pack(
+    best: TargetPolicy | None, arrays: Arrays, facts: dict[str, Any]
+) -> tuple[Arrays, dict[str, Any]]:
     """What a checkpoint holds, with the best policy where there is one."""
     if best is None:
         return arrays, facts
@@ -48,7 +47,7 @@ def pack(best: TargetPolicy | None, arrays: Arrays, facts: Facts) -> tuple[Array
     return arrays | own, facts | {"best": best.facts.to_json()}
 
 
-def unpack(arrays: Arrays, facts: Facts) -> TargetPolicy | None:
+def unpack(arrays: Arrays, facts: dict[str, Any]) -> TargetPolicy | None:
     if facts.get("best") is None:
         return None
     own = {k.removeprefix(PREFIX): v for k, v in arrays.items() if k.startswith(PREFIX)}

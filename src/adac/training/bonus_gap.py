@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from adac.envs import flattened
 from adac.training.environments import check_spaces
-from adac.training.evaluation import Policy, evaluate
+from adac.training.evaluation import PolicyFunction, evaluate
 from adac.training.loop import GAP, Loop
 
 Floats = NDArray[np.float32]
@@ -100,7 +100,7 @@ def behaviour(loop: Loop, traces: Sequence[Trace], salt: int) -> Callable[[Float
 
 def play_gap(
     loop: Loop,
-    target: Policy,
+    target: PolicyFunction,
     lanes: Sequence[gymnasium.Env[Any, Any]],
     episodes: int,
     *,
@@ -110,7 +110,7 @@ def play_gap(
     """`episode_gap` of episodes that both policies play now, from the same starts."""
     traces, name = [Trace(env) for env in lanes], loop.environments.name
 
-    def run(policy: Policy) -> list[Transitions]:
+    def run(policy: PolicyFunction) -> list[Transitions]:
         evaluate(policy, traces, episodes, loop.seed, salt=salt, name=name, stop=stop)
         return [episode for trace in traces for episode in trace.take()]
 

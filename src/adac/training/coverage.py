@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adac.envs import Maze
+from adac.runs.checkpoint import Arrays
 
 FIT = 1_000  # states that settle the grid
 AXES = 4  # of the grid: in more, every state would have a cell to itself
@@ -22,7 +23,6 @@ PIXELS = 24  # of a picture of the first two directions, either way
 SEEN = 4.0  # standard deviations on either side that a picture shows
 
 Floats = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 
 
 class Grid(NamedTuple):

@@ -14,7 +14,7 @@ from adac.training import answers, infos
 from adac.training.answers import Env, Floats, UnusableError
 from adac.training.environments import EVALUATION, check_spaces, episode_seed
 
-Policy = Callable[[Floats], Floats]  # obs [n, o] → action [n, d]
+PolicyFunction = Callable[[Floats], Floats]  # obs [n, o] → action [n, d]
 Frame = Callable[[Any, int, float], None]  # a picture, its episode's number, the return so far
 SIDE_BY_SIDE = 10  # environments at most; one call of the policy costs more than most steps
 ENDLESS = 100_000  # steps of an episode, after which one asks whether it will ever end
@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    policy: Policy,
+    policy: PolicyFunction,
     envs: Env | Sequence[Env],
     episodes: int,
     seed: int,

@@ -20,11 +20,10 @@ from jax import Array
 from adac.core.fields import setting
 from adac.core.intrinsic import scale
 from adac.core.intrinsic.interface import Novelty
-from adac.core.networks import Linear, perceptron, stack
+from adac.core.networks import Layers, perceptron, stack
 from adac.core.normalise import Statistics, empty, normalise, observe, restore
 from adac.core.validation import above, at_least, counts, one_of, sizes, tuples
 
-Layers = tuple[Linear, ...]
 Measure = Literal["information", "variance"]
 
 

@@ -24,11 +24,9 @@ from jax import Array
 from adac.core.fields import setting
 from adac.core.intrinsic import scale
 from adac.core.intrinsic.interface import Novelty
-from adac.core.networks import Linear, perceptron, stack
+from adac.core.networks import Layers, perceptron, stack
 from adac.core.normalise import Statistics, empty, normalise, observe
 from adac.core.validation import at_least, counts, sizes, tuples
-
-Layers = tuple[Linear, ...]
 
 
 class Models(NamedTuple):

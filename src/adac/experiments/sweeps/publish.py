@@ -13,7 +13,7 @@ from adac.runs.files import write_whole
 
 ROWS = 200  # of metrics.csv that are kept, evenly over the run
 WHOLE = ("config.json", "evaluations.csv", DONE)
-STAGES = (SNAPSHOTS, ROLLOUTS, VISITS)  # of runs that have them
+BY_STAGE = (SNAPSHOTS, ROLLOUTS, VISITS)  # of runs that have them
 
 
 def publish(trial: Path, results: Path) -> Path:
@@ -26,7 +26,7 @@ def publish(trial: Path, results: Path) -> Path:
     if metrics.is_file():
         text = metrics.read_text("utf-8", "replace")
         write_whole(target / "metrics.csv", thin_csv(text).encode())
-    for name in STAGES:
+    for name in BY_STAGE:
         if (trial / name).is_file():
             write_whole(target / name, (trial / name).read_bytes())
     for name in WHOLE:  # done.json last, as everywhere
@@ -37,7 +37,7 @@ def publish(trial: Path, results: Path) -> Path:
 def recall(published: Path, trial: Path) -> None:
     """A published trial back into a sweep's folder, where it counts as finished."""
     trial.mkdir(parents=True, exist_ok=True)
-    for name in ("metrics.csv", *STAGES, *WHOLE):
+    for name in ("metrics.csv", *BY_STAGE, *WHOLE):
         if (published / name).is_file():
             write_whole(trial / name, (published / name).read_bytes())
 

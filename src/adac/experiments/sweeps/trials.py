@@ -26,11 +26,10 @@ from adac.runs.csv_table import number_in, read_table
 from adac.runs.files import locked, write_whole
 from adac.runs.folder import versions
 from adac.training.learner import Learner
-from adac.training.train import Schedule, train
+from adac.training.train import STAGES, Schedule, train
 
 DONE = "done.json"
 REPORT_SECONDS = 1.0
-STAGES = (0.1, 0.25, 0.5, 1.0)  # parts of the run at which snapshots are taken
 
 
 class Notify(Protocol):
