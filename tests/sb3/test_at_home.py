@@ -52,7 +52,7 @@ def test_callbacks_and_normalised_environments(tmp_path: Path) -> None:
     found = np.load(tmp_path / "evaluations.npz")
     assert found["timesteps"].tolist() == [30, 60]
     assert (tmp_path / "ADAC_1").is_dir()
-    loaded = ADAC.load(tmp_path / "rl_model_40_steps", env=env)
+    loaded = ADAC.load(tmp_path / "rl_model_40_steps", env=env, tensorboard_log=None)
     loaded.load_replay_buffer(tmp_path / "rl_model_replay_buffer_40_steps.pkl")
     assert loaded.replay_buffer.size() == 19  # a callback is told of a step before it is stored
     evaluate_policy(loaded, evaluated, n_eval_episodes=1)

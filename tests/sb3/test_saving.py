@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 pytest.importorskip("stable_baselines3")
 
@@ -117,6 +118,9 @@ def test_what_does_not_fit_together_is_refused(file: Path, tmp_path: Path) -> No
             ({"attributes": {"action_noise": {"kind": "os.system"}}}, "is not one"),
             ({"format": "adac-sb3-0"}, "was not written by"),
             ({"action_space": {"kind": "Text"}}, "no space"),
+            ({"agent": 5}, "described by its settings"),
+            ({"acted": 10**30}, "acted is 1000"),
+            ({"attributes": {"action_noise": 5}}, "action_noise is 5"),
         ]
     ):
         with pytest.raises(UserError, match=words):
@@ -126,7 +130,9 @@ def test_what_does_not_fit_together_is_refused(file: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "value"),
     [("buffer_size", "x"), ("n_envs", -1), ("policy_kwargs", "x"), ("replay_buffer_class", [1]),
-     ("learning_rate", None)],
+     ("learning_rate", None), ("n_steps", 10**9), ("n_steps", "x"), ("batch_size", 10**12),
+     ("num_timesteps", "x"), ("num_timesteps", -1), ("_n_updates", 2**31), ("_n_updates", [1]),
+     ("gradient_steps", "x"), ("ep_info_buffer", 5), ("_current_progress_remaining", "x")],
 )  # fmt: skip
 def test_settings_of_any_kind_are_a_sentence(
     file: Path, tmp_path: Path, name: str, value: Any
@@ -207,3 +213,60 @@ def test_a_hindsight_buffer_comes_back(tmp_path: Path) -> None:
     assert new.infos[3, 0].keys() == old.infos[3, 0].keys()
     model.gradient_steps = 1
     model.learn(5, reset_num_timesteps=False)
+
+
+def test_a_file_does_not_choose_where_others_go(trained: ADAC, tmp_path: Path) -> None:
+    trained.tensorboard_log = str(tmp_path / "elsewhere")
+    try:
+        trained.save(tmp_path / "model.zip")
+    finally:
+        trained.tensorboard_log = None
+    with pytest.warns(UserWarning, match=r"does not choose where .*load\(…, tensorboard_log=…\)"):
+        assert ADAC.load(tmp_path / "model.zip").tensorboard_log is None
+    mine = str(tmp_path / "mine")
+    assert ADAC.load(tmp_path / "model.zip", tensorboard_log=mine).tensorboard_log == mine
+
+
+def rearranged(file: Path, path: Path, change: Any, **facts: Any) -> Path:
+    """The file with some of its arrays and facts changed."""
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(path, "w") as new:
+        arrays = dict(safetensors.numpy.load(old.read(STATE)))
+        change(arrays)
+        new.writestr(FACTS, json.dumps(json.loads(old.read(FACTS)) | facts))
+        new.writestr(STATE, safetensors.numpy.save(arrays))
+    return path
+
+
+def test_a_place_of_other_environments_is_not_taken_up(
+    trained: ADAC, file: Path, tmp_path: Path
+) -> None:
+    env = trained.get_env()
+    for number, (name, array) in enumerate(
+        [
+            ("_last_obs", np.zeros((1, 9), np.float32)),
+            ("_last_obs", np.full((1, 3), np.nan, np.float32)),
+            ("_last_obs.x", np.zeros((1, 3), np.float32)),
+            ("_last_episode_starts", np.zeros(9, bool)),
+        ]
+    ):
+        other = rearranged(file, tmp_path / f"{number}.zip", lambda a: a.update({name: array}))  # noqa: B023
+        assert ADAC.load(other, env=env, force_reset=False)._last_obs is None
+    assert ADAC.load(file, env=env, force_reset=False)._last_obs is not None
+
+
+@pytest.mark.parametrize(
+    "facts", [{"pos": "x"}, {"pos": -1}, {"pos": 150}, {"full": True}, {"full": 1}, {"pos": None}]
+)
+def test_a_buffer_holds_as_many_as_it_says(
+    trained: ADAC, tmp_path: Path, facts: dict[str, Any]
+) -> None:
+    trained.save_replay_buffer(tmp_path / "good.pkl")
+    forged = rearranged(tmp_path / "good.pkl", tmp_path / "forged.pkl", lambda a: None, **facts)
+    model = adac()
+    with pytest.raises(UserError, match=r"not as many as it says|of another size"):
+        model.load_replay_buffer(forged)
+    nan = rearranged(tmp_path / "good.pkl", tmp_path / "n.pkl", lambda a: a["rewards"].fill(np.nan))
+    with pytest.raises(UserError, match="not finite"):
+        model.load_replay_buffer(nan)
+    model.load_replay_buffer(tmp_path / "good.pkl")
+    assert model.replay_buffer.size() == 40

@@ -98,6 +98,8 @@ def from_json(data: Mapping[str, Any], like: Agent | None = None) -> Agent:
     `like` has the classes of parts that are not adac's own; its settings are not looked at.
     """
     values = {}
+    if not isinstance(data, Mapping):
+        raise UserError(f"an agent is described by its settings, not by {data!r}")
     for name, value in data.items():
         if name not in PARTS or (name == "intrinsic" and value is None):
             values[name] = value

@@ -31,6 +31,7 @@ from adac.sb3.policy import AgentPolicy
 from adac.sb3.rates import ScheduledProgram
 from adac.training import compilation_cache as cache
 from adac.training.loop import UPDATE
+from adac.training.memory import require_fitting
 
 
 class Algorithm(OffPolicyAlgorithm):
@@ -136,6 +137,14 @@ class Algorithm(OffPolicyAlgorithm):
         super()._setup_model()
         self.policy.edge.warn_of_pictures()
         self.agent = with_attributes(self.agent, vars(self))
+        require_fitting("batch_size", self.agent.batch_size, 2 * self.policy.edge.size)
+        if self.agent.n_steps > self.agent.replay_size:
+            raise UserError(
+                f"n_steps = {self.agent.n_steps:,} is more than the buffer's "
+                f"{self.agent.replay_size:,}"
+            )
+        if self.agent.n_steps > 1:  # Stable-Baselines3 takes all of them for each of a batch
+            require_fitting("n_steps", self.agent.n_steps, 8 * self.agent.batch_size)
         own_seed = np.random.randint(2**31) if self.seed is None else self.seed  # noqa: NPY002
         self.policy.begin(self.agent, own_seed, scheduled=self._scheduled)
         self.acting = Acting(self.policy, self.n_envs)

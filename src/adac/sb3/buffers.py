@@ -60,18 +60,28 @@ def load(path: files.FilePath, buffer: Any) -> None:
             f"{type(buffer).__name__} of {buffer.buffer_size}: make the model with the buffer's "
             "arguments"
         )
-    for name, array in own.items():
-        count = len(arrays[name])
-        if count > len(array) or array[:count].shape != arrays[name].shape:
-            raise UserError(f"{name} in the file is of another size than the environment's")
-        array[:count] = arrays[name]
-    position = int(facts["pos"])
-    if not 0 <= position < buffer.buffer_size:
+    position, full = facts.get("pos"), facts.get("full")
+    if type(position) is not int or type(full) is not bool or not 0 <= position < described[1]:
         raise UserError("the file's transitions are not as many as it says")
-    buffer.pos, buffer.full = position, bool(facts["full"])
-    if INFOS in facts:
-        for place, infos in enumerate(decode(facts[INFOS])):
-            buffer.infos[place] = infos
+    buffer.pos, buffer.full = position, full
+    for name, array in own.items():
+        found = arrays[name]
+        if found.shape != array[: _filled(buffer, array)].shape or found.dtype != array.dtype:
+            raise UserError(f"{name} in the file is of another size than the environment's")
+        if not np.isfinite(found).all():
+            raise UserError(f"{name} in the file holds numbers that are not finite")
+        array[: len(found)] = found
+    if getattr(buffer, "copy_info_dict", False):
+        _put_infos(buffer, decode(facts.get(INFOS)))
+
+
+def _put_infos(buffer: Any, infos: Any) -> None:
+    rows = infos if isinstance(infos, list) else []
+    good = all(isinstance(r, list) and len(r) == buffer.n_envs for r in rows)
+    if len(rows) != buffer.size() or not good:
+        raise UserError("the file's infos are not those of its transitions")
+    for place, row in enumerate(rows):
+        buffer.infos[place] = row
 
 
 def _filled(buffer: Any, array: NDArray[Any]) -> int:

@@ -24,6 +24,7 @@ from adac.sb3.plain import decode_space, encode_space
 FilePath = str | pathlib.Path | io.BufferedIOBase
 FORMAT, FACTS, STATE = "adac-sb3-1", "adac.json", "state.safetensors"
 SPACES = ("observation_space", "action_space")
+MOST_SEED, MOST_COUNTED = 2**32 - 1, 2**31 - 1  # NumPy's, and what XLA is told of steps
 MOST_FACTS = 2**26  # bytes: settings, and the infos of a buffer
 
 
@@ -89,6 +90,13 @@ def require_facts(facts: Mapping[str, Any], *names: str) -> None:
     missing = [name for name in names if name not in facts]
     if missing:
         raise UserError(f"the file says nothing of its {missing[0]}")
+
+
+def counted(facts: Mapping[str, Any], name: str, most: int) -> int:
+    number = facts[name]
+    if type(number) is not int or not 0 <= number <= most:
+        raise UserError(f"the file's {name} is {number!r}, and must be between 0 and {most}")
+    return number
 
 
 def spaces_of(owner: Any) -> dict[str, Any]:

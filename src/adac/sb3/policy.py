@@ -152,7 +152,7 @@ class AgentPolicy(BasePolicy):
         policy = cls(*files.read_spaces(facts))
         agent = settings.from_json(facts["agent"])
         files.require_state(agent, policy.edge.size, policy.action_space, arrays)
-        policy.begin(agent, int(facts["seed"]))
+        policy.begin(agent, files.counted(facts, "seed", files.MOST_SEED))
         policy.running.state = files.unflat(policy.running.state, arrays)
         return policy
 

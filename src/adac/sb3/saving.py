@@ -1,11 +1,13 @@
 """A model to a file and back."""
 
 import warnings
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import stable_baselines3
+from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.utils import check_for_correct_spaces
 
 from adac.core import settings
@@ -29,6 +31,12 @@ ATTRIBUTES = (
     "ep_info_buffer", "ep_success_buffer", "_total_timesteps", "_num_timesteps_at_start",
     "_episode_num", "_n_updates", "_current_progress_remaining", "_stats_window_size",
 )  # fmt: skip
+COUNTED = (
+    "num_timesteps", "_total_timesteps", "_num_timesteps_at_start", "_episode_num", "_n_updates",
+    "_stats_window_size", "verbose", "buffer_size", "learning_starts", "batch_size",
+    "n_steps",
+)  # fmt: skip
+MOST_VEC = 2**16  # environments of a VecEnv, each with what its explorer remembers
 SEEN = ("_last_obs", "_last_original_obs", "_last_episode_starts")  # where the environments stood
 
 
@@ -83,9 +91,25 @@ def _seen(name: str, value: Any) -> Arrays:
     return {} if value is None else {name: np.asarray(value)}
 
 
-def _was_seen(name: str, arrays: Arrays) -> Any:
-    parts = {k[len(name) + 1 :]: v for k, v in arrays.items() if k.startswith(f"{name}.")}
-    return parts or arrays.get(name)
+def _was_seen(model: "Algorithm", arrays: Arrays) -> dict[str, Any]:
+    """Where the environments stood; all None where that is not of these, and they are reset."""
+    found: dict[str, Any] = {}
+    for name in SEEN:
+        parts = {k[len(name) + 1 :]: v for k, v in arrays.items() if k.startswith(f"{name}.")}
+        found[name] = parts or arrays.get(name)
+    fits = np.shape(found["_last_episode_starts"]) == (model.n_envs,)
+    for name in ("_last_obs", "_last_original_obs"):
+        if found[name] is not None:
+            fits = fits and _fits(model, found[name])
+    return found if fits else dict.fromkeys(SEEN)
+
+
+def _fits(model: "Algorithm", observations: Any) -> bool:
+    try:
+        rows, several = model.policy.edge(observations)
+    except (UserError, KeyError, ValueError):
+        return False
+    return several and len(rows) == model.n_envs and bool(np.isfinite(rows).all())
 
 
 def load(
@@ -100,6 +124,7 @@ def load(
     facts, arrays = files.read(path, suffix="zip")
     files.require_facts(facts, "agent", "attributes", "seed", "acted", *files.SPACES)
     stored = _attributes(facts)
+    _refuse_place(stored, {**custom_objects, **kwargs})
     stored |= {name: custom_objects[name] for name in stored.keys() & custom_objects.keys()}
     _require_same_networks(stored, kwargs)
     observation_space, action_space = files.read_spaces(facts)
@@ -126,16 +151,60 @@ def load(
 
 def _set_up(model: "Algorithm", facts: Mapping[str, Any]) -> None:
     model._setup_model()
-    model.policy.begin(model.agent, int(facts["seed"]), scheduled=model._scheduled)
+    seed = files.counted(facts, "seed", files.MOST_SEED)
+    model.policy.begin(model.agent, seed, scheduled=model._scheduled)
     model.acting = type(model.acting)(model.policy, model.n_envs)
-    model.acting.number = int(facts["acted"])
+    model.acting.number = files.counted(facts, "acted", files.MOST_COUNTED)
 
 
 def _attributes(facts: Mapping[str, Any]) -> dict[str, Any]:
     given = facts.get("attributes")
     if not isinstance(given, dict) or not given.keys() <= set(ATTRIBUTES):
         raise UserError("the file's settings are not those of a model")
-    return {name: decode(value) for name, value in given.items()}
+    stored = {name: decode(value) for name, value in given.items()}
+    for name in stored:
+        if not _is_one(name, stored[name]):
+            raise UserError(f"the file's {name} is {stored[name]!r}, which no model has")
+    return stored
+
+
+def _is_one(name: str, value: Any) -> bool:
+    """Of what Stable-Baselines3 believes without a look, until it trips over it in `learn`."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name == "n_envs":
+        return number and isinstance(value, int) and 1 <= value <= MOST_VEC
+    if name in COUNTED:
+        return number and isinstance(value, int) and 0 <= value <= files.MOST_COUNTED
+    if name == "gradient_steps":
+        return number and isinstance(value, int) and -1 <= value <= files.MOST_COUNTED
+    if name == "_current_progress_remaining":
+        return number and -files.MOST_COUNTED <= value <= 1.0  # a last step may go past the end
+    if name == "start_time":
+        return number and 0 <= value < 2**63
+    if name == "action_noise":
+        return value is None or isinstance(value, ActionNoise)
+    if name == "ep_success_buffer":
+        return value is None or isinstance(value, deque)
+    if name == "ep_info_buffer":
+        return value is None or (isinstance(value, deque) and all(map(_is_episode, value)))
+    return True
+
+
+def _is_episode(info: Any) -> bool:
+    return isinstance(info, dict) and {"r", "l"} <= info.keys()
+
+
+def _refuse_place(stored: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """A file may come from anybody: where others are written is not its to choose."""
+    place = stored.get("tensorboard_log")
+    if place is not None:
+        stored["tensorboard_log"] = None
+    if place is not None and "tensorboard_log" not in given:
+        warnings.warn(
+            f"the model was logged to {str(place)!r}, and a file does not choose where others go: "
+            "to log there again, load(…, tensorboard_log=…)",
+            stacklevel=4,
+        )
 
 
 def _require_same_networks(stored: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
@@ -162,8 +231,8 @@ def _restore(model: "Algorithm", arrays: Arrays, *, keep_place: bool) -> None:
     except UserError:  # of other environments, or of who acted before
         memory = None
     if keep_place:
-        for name in SEEN:
-            setattr(model, name, _was_seen(name, arrays))
+        for name, seen in _was_seen(model, arrays).items():
+            setattr(model, name, seen)
         if memory is not None:
             acting.restore(memory, model.num_timesteps)
 
