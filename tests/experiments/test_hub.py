@@ -19,7 +19,7 @@ from adac.cli.main import main
 from adac.errors import RunError, UserError
 from adac.experiments.hub.card import card
 from adac.experiments.hub.pull import pull
-from adac.experiments.hub.push import push
+from adac.experiments.hub.push import gather, push
 from adac.training.learner import Learner
 from helpers import assert_same_bits
 
@@ -279,3 +279,19 @@ def test_a_repository_that_is_not_there_is_one_sentence(hub: type[Hub], tmp_path
     for name in ("none", "a/b/c", "../x/y", "a/..", ""):
         with pytest.raises(UserError, match="is USER/NAME"):
             pull(name, tmp_path / "back")
+
+
+def test_a_pushed_run_does_not_name_the_folders_of_its_owner(run: Path, tmp_path: Path) -> None:
+    folder, scratch = tmp_path / "home" / "run", tmp_path / "scratch"
+    shutil.copytree(run, folder)
+    scratch.mkdir()
+    config = json.loads((folder / "config.json").read_text())
+    origin = {"folder": str(tmp_path / "home" / "first"), "step": 5, "env": "Pendulum-v1"}
+    data = [str(tmp_path / "home" / "of.npz"), "C:\\me\\old", "minari:a/b-v0"]
+    (folder / "config.json").write_text(json.dumps(config | {"from": origin, "data": data}))
+    files = gather(folder, "me/run", scratch)
+    for name, path in files.items():
+        assert str(tmp_path).encode() not in path.read_bytes(), name
+    pushed = json.loads(files["config.json"].read_text())
+    assert pushed["from"] == origin | {"folder": "first"}
+    assert pushed["data"] == ["of.npz", "old", "minari:a/b-v0"]

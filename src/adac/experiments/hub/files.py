@@ -9,6 +9,7 @@ from adac.errors import RunError, UserError, missing_extra
 from adac.runs.checkpoint import Store
 
 README, CURVE, VIDEO, POLICY = "README.md", "curve.png", "replay.mp4", "policy.safetensors"
+CONFIG = "config.json"
 TABLES = (
     "metrics.csv",
     "evaluations.csv",

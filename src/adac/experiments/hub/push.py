@@ -1,7 +1,10 @@
 """`adac push`: a run with its policy, curve, video and card, in one commit."""
 
 import contextlib
+import json
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ from adac.errors import AdacError
 from adac.experiments.analysis import figures
 from adac.experiments.hub.card import card
 from adac.experiments.hub.files import (
+    CONFIG,
     CURVE,
     POLICY,
     README,
@@ -24,6 +28,7 @@ from adac.runs.csv_table import read_table
 from adac.runs.files import refuse_links
 from adac.runs.folder import BEST, read_config
 from adac.runs.video import VIDEOS
+from adac.training.data import MINARI
 from adac.training.learner import Learner
 from adac.training.recording import record
 
@@ -59,10 +64,27 @@ def gather(folder: Path, repository: str, scratch: Path) -> dict[str, Path]:
         learner.close()
     evaluations = read_table(folder / "evaluations.csv")
     (scratch / README).write_text(card(repository, config, step, evaluations, made), "utf-8")
-    kept = [folder / name for name in ("config.json", *TABLES, BEST)]
+    (scratch / CONFIG).write_text(json.dumps(_without_places(config), indent=2) + "\n", "utf-8")
+    made.append(CONFIG)
+    kept = [folder / name for name in (*TABLES, BEST)]
     own = [path for path in kept if path.is_file()] + weights(folder)
     names = {path.relative_to(folder).as_posix(): path for path in own}
     return names | {name: scratch / name for name in (*made, README)}
+
+
+def _without_places(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run began with by its name alone: the folders of its owner are nobody's business."""
+    found = dict(config)
+    if found.get("from"):
+        found["from"] = {**found["from"], "folder": _name(found["from"]["folder"])}
+    if found.get("data"):
+        found["data"] = [s if s.startswith(MINARI) else _name(s) for s in found["data"]]
+    return found
+
+
+def _name(place: str) -> str:
+    """The last part of a path, of whichever system."""
+    return re.split(r"[/\\]", place.rstrip("/\\"))[-1]
 
 
 def _video(learner: Learner, folder: Path, path: Path) -> bool:
