@@ -175,3 +175,22 @@ def test_a_reward_that_takes_no_batch_is_told() -> None:
 
     with pytest.warns(UserWarning, match="without hindsight"):
         assert goals_of(Alone(), Alone.observation_space, "Alone") is None
+
+
+def forge_ahead(made: Learner, folder: Path, ahead: float) -> None:
+    """Of the first row."""
+    made.save(folder / "good")
+    made.replay.rows[0, made.replay.spec.columns["ahead"]] = ahead
+    made.save(folder / "forged")
+
+
+@pytest.mark.parametrize("ahead", [-9_990.0, 3e38, 0.5, 4_097.0])
+def test_rows_that_were_never_written_are_not_reached(tmp_path: Path, ahead: float) -> None:
+    """Row 0 would take the end of row 10's episode, and go there by places beyond the 40."""
+    forge_ahead(learner(40), tmp_path, ahead)
+    with pytest.raises(UserError, match="do not say where their episodes go on"):
+        Learner.load(tmp_path / "forged")
+    fresh = learner(1)
+    with pytest.raises(UserError, match="do not say where their episodes go on"):
+        fresh.add_dataset(tmp_path / "forged")
+    fresh.add_dataset(tmp_path / "good")

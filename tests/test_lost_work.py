@@ -343,6 +343,12 @@ def test_a_run_without_its_buffer_fills_one_before_it_learns(tmp_path: Path) -> 
     assert again.updates == learner.updates
 
 
+def test_another_environment_is_named_before_the_task_is_blamed(tmp_path: Path) -> None:
+    small().learn(10).save(tmp_path)
+    with pytest.warns(UserWarning, match="this is not the environment that the run was trained in"):
+        Learner.load(tmp_path, env=lambda: gymnasium.make("Pendulum-v1", g=3.0))
+
+
 # -- a folder that is not what it was -------------------------------------------------------------
 
 
@@ -436,6 +442,17 @@ def test_env_kwargs_that_name_files_must_be_given_again(tmp_path: Path) -> None:
         (lambda: small().learn(5, callback=[3]), "callback must be a function"),
         (lambda: small().evaluate("3"), "episodes must be a whole number"),
         (lambda: small(eval_env=5), "eval_env must be a task id, a Gymnasium environment"),
+        (lambda: small(env_kwargs=5), "env_kwargs must be a dictionary of names"),
+        (lambda: small(start_from=5), "start_from must be the path of"),
+        (lambda: Learner("Pendulum-v1", overrides=[1]), "overrides must be a dictionary"),
+        (lambda: Learner("Pendulum-v1", overrides={5: 1}), "overrides must be a dictionary"),
+        (lambda: small().learn(5, out=5), "out must be the path of"),
+        (lambda: small().learn(5, info_keywords=5), "info_keywords must be a list"),
+        (lambda: small().save(""), "folder must be the path of"),
+        (lambda: Learner.load(None), "folder must be the path of"),
+        (lambda: Learner.load(""), "folder must be the path of"),
+        (lambda: small().add_dataset(b"x"), "data must be the path of"),
+        (lambda: small().predict(np.zeros(3), state=5), "state and episode_start must be"),
     ],
 )  # fmt: skip
 def test_one_sentence(call: Callable[[], Any], words: str) -> None:

@@ -154,3 +154,25 @@ def test_priorities_can_be_switched_on_and_off_on_load(tmp_path: Path) -> None:
     assert "td_error" not in switched.diagnose()
     switched.save(tmp_path / "on")
     assert Learner.load(tmp_path / "on", overrides={"priority_alpha": 0.0}).learn(3).step == 28
+
+
+FORGED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "none of them drawn": (0.0, {}),
+    "a sum that overflows": (1e308, {"largest": 1e308}),
+    "a share that vanishes": (5e-324, {}),
+    "above the largest": (2.0, {"largest": 1.0}),
+    "no largest": (1.0, {"largest": float("nan")}),
+    "an endless one": (1.0, {"largest": float("inf")}),
+    "a negative one": (1.0, {"largest": -1.0}),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_priorities_that_no_run_has_are_refused(how: str) -> None:
+    value, facts = FORGED[how]
+    priorities = Priorities(buffer(8, 5), 0.6, 0.4)
+    priorities.draw(1)
+    arrays, told = priorities.snapshot()
+    Priorities(buffer(8, 5), 0.6, 0.4).restore(arrays, told)
+    with pytest.raises(ValueError, match="not those of its replay buffer"):
+        Priorities(buffer(8, 5), 0.6, 0.4).restore({"rows": np.full(5, value)}, told | facts)

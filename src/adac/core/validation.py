@@ -9,6 +9,8 @@ import functools
 import math
 import types
 import typing
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from adac.errors import UserError
@@ -167,6 +169,22 @@ def whole(name: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         pass
     raise UserError(f"{name} must be a whole number, not '{value}'")
+
+
+def place(name: str, given: Any) -> Path:
+    """A folder or a file; nothing is not the folder that one happens to be in."""
+    if not isinstance(given, str | Path) or not str(given).strip():
+        raise UserError(f"{name} must be the path of a folder or file, not {given!r}")
+    return Path(given)
+
+
+def named(name: str, given: Any) -> dict[str, Any]:
+    """Values by their names."""
+    if given is not None and not (
+        isinstance(given, Mapping) and all(isinstance(key, str) for key in given)
+    ):
+        raise UserError(f"{name} must be a dictionary of names and values, not {given!r}")
+    return dict(given or {})
 
 
 def counts(owner: Any, low: int, *names: str) -> None:

@@ -31,8 +31,8 @@ def sample(
     """Actions [n, d] in [-1, 1] for obs [n, o], and what μ remembers; None begins anew."""
     count, explorer = len(obs), running.program.agent.explorer
     first = np.ravel(False if episode_start is None else episode_start).astype(bool)
-    sizes = {len(leaf) for leaf in jax.tree.leaves(memory)} | {len(first)} - {1}
-    if sizes - {count}:
+    sizes = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(memory)} | {first.shape} - {(1,)}
+    if sizes - {(count,)}:
         raise UserError(
             f"state and episode_start must be those of these {count} observations: "
             "pass None to start again"

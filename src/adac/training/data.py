@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adac.core.validation import place
 from adac.errors import UserError, missing_extra
 from adac.runs.checkpoint import Store
 from adac.runs.folder import read_config, require_essence
@@ -52,10 +53,10 @@ def add_from(loop: Loop, source: Any) -> str:
         return f"{MINARI}{source.spec.dataset_id}"
     if isinstance(source, str) and source.startswith(MINARI):
         _add_minari(loop, _minari_dataset(source.removeprefix(MINARI)))
-    elif Path(source).is_dir():
-        loop.add_rows(_rows_of_run(loop, Path(source)))
+    elif (path := place("data", source)).is_dir():
+        loop.add_rows(_rows_of_run(loop, path))
     else:
-        add(loop, _columns_in(Path(source)))
+        add(loop, _columns_in(path))
     return str(source)
 
 
@@ -114,6 +115,10 @@ def _rows_of_run(loop: Loop, folder: Path) -> Rows:
         )
     if not len(other):
         raise UserError(f"{folder} has an empty replay buffer")
+    try:
+        other.require_chained()
+    except ValueError as error:
+        raise UserError(f"the checkpoint in {folder} is not one of adac's: {error}") from None
     return other.recent(len(other))
 
 

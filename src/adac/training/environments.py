@@ -260,9 +260,9 @@ class Environments:
         self.lengths[i] = 0
         self.obs[i] = self._replay(i)
         return (
-            f"replaying the {lost} steps of the unfinished episode led elsewhere: {self.name} is "
-            "not deterministic, or not as it was when the run was trained; a new episode starts, "
-            "and the run differs from an uninterrupted one"
+            f"replaying the {lost} steps of the unfinished episode led elsewhere: this is not the "
+            f"environment that the run was trained in, or {self.name} is not deterministic; a new "
+            "episode starts, and the run differs from an uninterrupted one"
         )
 
     def close(self) -> None:

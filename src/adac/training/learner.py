@@ -12,7 +12,7 @@ from adac import envs
 from adac.core import agent as core
 from adac.core import settings
 from adac.core.agent import Agent, AgentState
-from adac.core.validation import whole
+from adac.core.validation import named, place, whole
 from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
 from adac.runs.export.facts import Facts
@@ -68,7 +68,7 @@ class Learner:
         origin = None if start_from is None else transfer.read_origin(start_from)
         self.agent_name, chosen = transfer.choose(agent, origin)
         self.label = self.agent_name  # its line in a legend
-        changed = settings.override(chosen, overrides or {})
+        changed = settings.override(chosen, named("overrides", overrides))
         self.loop = Loop(changed, self.tasks.training(seed), seed)
         self.history: dict[str, Any] = {}  # what config.json says of where the run comes from
         if origin is not None:
@@ -172,7 +172,7 @@ class Learner:
             checkpoint_every = 0 if out is None else CHECKPOINT_EVERY
         if eval_every is None:
             eval_every = EVAL_EVERY if out is not None and self.tasks.evaluable else 0
-        keywords = (info_keywords,) if isinstance(info_keywords, str) else tuple(info_keywords)
+        keywords: Any = (info_keywords,) if isinstance(info_keywords, str) else info_keywords
         offline = self.loop.offline + whole("offline", offline)
         schedule = Schedule(
             eval_every, eval_episodes, checkpoint_every, log_every, stop_return, save_best,
@@ -314,9 +314,10 @@ class Learner:
 
         A folder that holds another run is refused, unless you say `overwrite=True`.
         """
-        with self.folders.written(Path(folder), self.config(), overwrite=overwrite) as store:
-            self.save_to(store, self.folders.vouched(Path(folder)))
-        best.put(Path(folder), self.best)
+        folder = place("folder", folder)
+        with self.folders.written(folder, self.config(), overwrite=overwrite) as store:
+            self.save_to(store, self.folders.vouched(folder))
+        best.put(folder, self.best)
 
     def save_to(self, store: Store, tables: Mapping[str, Any]) -> None:
         self.loop.require_finite()
@@ -346,7 +347,7 @@ class Learner:
         `overrides` change settings from here on, if what is stored stays as it is; config.json will
         say so.
         """
-        folder = Path(folder)
+        folder = place("folder", folder)
         config = read_config(folder)
         then = settings.from_json(config["agent"], like=agent)
         learner = cls(

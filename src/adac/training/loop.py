@@ -357,6 +357,7 @@ class Loop:
 
     def _restore_place(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]) -> list[str]:
         """Where the run stood in its episodes, and what its explorer remembered of them."""
+        self._replay.require_chained()
         if self.step:
             self.explorer = self._behaviour.at(self.acted_at)
         memory = self.init_memory(self.explorer)

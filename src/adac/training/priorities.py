@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from adac.training.replay import Places, Replay
 
 EPSILON = 1e-6  # so that no transition is never drawn again
+MOST = 1e100  # of a priority that a file brings: sums of them, and their shares, stay finite
 Numbers = NDArray[np.float64]
 
 
@@ -91,8 +92,15 @@ class Priorities:
         if facts is None:
             return
         rows = np.asarray(arrays["rows"], np.float64)
-        right = rows.shape == (len(self.replay),) and np.isfinite(rows).all()
         self.largest, self.admitted = float(facts["largest"]), int(facts["admitted"])
-        if not right or (rows < 0).any() or not 0 <= self.admitted <= self.replay.inserted:
+        right = rows.shape == (len(self.replay),) and 1.0 <= self.largest <= MOST
+        right = right and 0 <= self.admitted <= self.replay.inserted
+        if not right or not self._could_be(rows):
             raise ValueError("its priorities are not those of its replay buffer")
         self._put(np.arange(len(rows)), rows)
+
+    def _could_be(self, rows: Numbers) -> bool:
+        """Of an admitted row it is above 0 and at most the largest; of one to come, what was."""
+        known = self.replay.inserted - 1 - self.replay.ages(np.arange(len(rows))) < self.admitted
+        low = np.where(known, 1.0 / MOST, 0.0)
+        return bool(((low <= rows) & (rows <= self.largest)).all())

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adac.errors import UserError
+from adac.training.memory import MOST_ENVS
+
 Rows = NDArray[np.float32]
 Places = NDArray[np.int64]
 
@@ -27,6 +30,7 @@ class RowSpec:
             self.columns[name] = slice(begin, end)
             begin = end
         self.width = begin
+        self._widths = [math.prod(shape) for shape in self.fields.values()]
 
     @classmethod
     def of_batch(cls, fields: Mapping[str, tuple[int, ...]]) -> "RowSpec":
@@ -43,11 +47,24 @@ class RowSpec:
 
     def pack(self, columns: Mapping[str, NDArray[Any]]) -> Rows:
         """Rows [N, width] from arrays [N, ...] of every field."""
-        missing = self.fields.keys() ^ columns.keys()
-        if missing:
-            raise ValueError(f"a transition's fields are {', '.join(self.fields)}; not {missing}")
-        flat = [np.reshape(columns[name], (len(columns[name]), -1)) for name in self.fields]
-        return np.concatenate(flat, axis=1, dtype=np.float32, casting="unsafe")
+        try:
+            flat = [np.reshape(columns[name], (len(columns[name]), -1)) for name in self.fields]
+            same = columns.keys() == self.fields.keys()
+            if same and [part.shape[1] for part in flat] == self._widths:
+                return np.concatenate(flat, axis=1, dtype=np.float32, casting="unsafe")
+        except (KeyError, TypeError, ValueError):
+            pass
+        wanted = [f"{name} [{', '.join(['n', *map(str, s)])}]" for name, s in self.fields.items()]
+        given = [f"{name} {_shape(column)}" for name, column in columns.items()]
+        raise UserError(
+            f"transitions are arrays of numbers, {', '.join(wanted)}; not "
+            f"{', '.join(given) or 'nothing'} (Learner.add takes them in the task's units)"
+        )
+
+
+def _shape(column: Any) -> str:
+    shape = getattr(column, "shape", None)
+    return f"a {type(column).__name__}" if shape is None else str(list(shape))
 
 
 class Replay:
@@ -67,6 +84,8 @@ class Replay:
     def add(self, **columns: NDArray[Any]) -> None:
         """Transitions, as arrays [N, ...] of each field."""
         rows = self.spec.pack(columns)
+        if not np.isfinite(rows).all():
+            raise UserError("a transition must be finite: one that is not would spoil the weights")
         if len(rows) == 1:  # a step of one environment: the usual case, and worth a short cut
             self.rows[self.inserted % self.capacity] = rows[0]
         else:
@@ -94,6 +113,12 @@ class Replay:
 
     def _latest(self, count: int) -> Places:
         return np.arange(self.inserted - count, self.inserted) % self.capacity
+
+    def require_chained(self) -> None:
+        """Of rows that a file brought: each says how many further on its episode continues."""
+        ahead = self.rows[: len(self), self.spec.columns["ahead"]]
+        if not ((ahead >= 0) & (ahead <= MOST_ENVS) & (ahead == np.floor(ahead))).all():
+            raise ValueError("its transitions do not say where their episodes go on")
 
     def random_state(self) -> dict[str, Any]:
         return dict(self.generator.bit_generator.state)

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from adac import envs
-from adac.core.validation import whole
+from adac.core.validation import named, whole
 from adac.errors import UserError
 from adac.training.answers import Env
 from adac.training.environments import Environments, check_spaces
@@ -26,7 +26,7 @@ class Source:
     """
 
     def __init__(self, env: EnvSource, kwargs: Mapping[str, Any] | None, name: str = "env"):
-        self.kwargs = dict(kwargs or {})
+        self.kwargs = named("env_kwargs", kwargs)
         self.made: list[Env] = []
         self.factory: partial[Env] | None = None
         self.told = self.several = self.handed = False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.core.validation import at_least, counts, typed, whole
+from adac.core.validation import at_least, counts, place, typed, whole
 from adac.errors import AdacError, UserError
 from adac.runs.csv_table import (
     EVALUATION_COLUMNS,
@@ -160,7 +160,7 @@ def train(
     if learner.step - until >= learner.loop.environments.stride:  # the last step may pass it
         raise UserError(f"the run is at step {learner.step} already, past {until}")
     horizon = max(until if horizon is None else whole("horizon", horizon), 1)
-    folder = None if out is None else Path(out).absolute()  # wherever a callback may go
+    folder = None if out is None else place("out", out).absolute()  # wherever a callback may go
     calls = together(callback)
     if schedule.eval_every:
         learner.tasks.require_evaluable()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from adac.core import agent as core
 from adac.core import presets, settings
 from adac.core.agent import Agent, AgentState
+from adac.core.validation import place
 from adac.errors import UserError
 from adac.runs.checkpoint import Store, flatten, unflatten
 from adac.runs.folder import read_config, require_essence
@@ -35,7 +36,7 @@ class Origin(NamedTuple):
 
 
 def read_origin(folder: str | Path) -> Origin:
-    folder = Path(folder)
+    folder = place("start_from", folder)
     config = read_config(folder)
     contents = Store(folder / "checkpoint").load(None)
     require_essence(folder, config, contents.facts.get("config"))
