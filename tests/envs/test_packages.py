@@ -49,6 +49,14 @@ def test_a_maze_repeats_its_goals_over_several_episodes() -> None:
     assert fingerprint(env, seed=1, steps=90) == once
 
 
+def test_no_version_is_recommended_that_no_longer_runs() -> None:
+    with pytest.raises(UserError, match=r"FetchReach-v1 no longer runs.*: use FetchReach-v4$"):
+        envs.make("FetchReach-v1")
+    with pytest.raises(UserError, match="did you mean FetchReach-v4") as said:
+        envs.make("FetchReach-v9")
+    assert "-v1" not in str(said.value)
+
+
 def test_dm_control_has_no_termination() -> None:
     env = envs.make("dm_control/pendulum-swingup-v0")
     env.reset(seed=0)

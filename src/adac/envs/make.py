@@ -28,6 +28,7 @@ _EXTRA_OF = {
     "pybullet_data": "pybullet",
     "pygame": "classic",
 }
+_OLD = ":MujocoPy"  # a class of Gymnasium-Robotics that needs a MuJoCo nobody maintains
 _HEADLESS = {"MUJOCO_GL": "egl", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
 
 
@@ -180,13 +181,18 @@ def _still_runs(spec: EnvSpec) -> bool:
     # Gymnasium keeps MuJoCo's v2 and v3 registered with a function that raises, and
     # Gymnasium-Robotics, once imported, with the classes that need the MuJoCo of then.
     raises = getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error"
-    return not raises and not str(spec.entry_point).startswith("gymnasium_robotics.envs.mujoco.")
+    place = str(spec.entry_point)
+    return not (raises or place.startswith("gymnasium_robotics.envs.mujoco.") or _OLD in place)
 
 
 def _not_importable(task_id: str, failure: Exception) -> UserError:
     spec = gymnasium.registry.get(task_id)
     if spec is not None and not _still_runs(spec):
         name, _, _ = task_id.rpartition("-v")
+        others = [key for key in gymnasium.registry if key.startswith(f"{name}-v")]
+        later = [key for key in others if _still_runs(gymnasium.registry[key])]
+        if _OLD in str(spec.entry_point) and later:
+            return UserError(f"{task_id} no longer runs in Gymnasium-Robotics: use {later[-1]}")
         return UserError(f"{task_id} no longer runs in Gymnasium; {name}-v4 has the same rewards")
     absent = [module for module in _EXTRA_OF if importlib.util.find_spec(module) is None]
     named = getattr(failure, "name", None)
