@@ -1,7 +1,6 @@
 """The `adac` command as the tests call it, and the tables it writes."""
 
 import csv
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -10,14 +9,6 @@ from typing import Any
 import pytest
 
 from adac.cli.main import main
-
-# A process of its own compiles as badly, and as quickly, as the tests do (conftest.py), and finds
-# what another one has compiled.
-QUICKLY = os.environ | {
-    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".pytest_cache" / "jax"),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-}
 
 
 def adac(*words: str | Path) -> int:

@@ -1,5 +1,6 @@
 """Strict by default: warnings are errors, and a random key is used once."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,19 +13,24 @@ hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machi
 hypothesis.settings.load_profile("unhurried")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
 jax.config.update("jax_debug_key_reuse", True)
-# Compiling a tiny network well takes far longer than running it badly. XLA's older emitters of
-# fusions would compile faster still, but round in another way in each program, and one diverges.
-jax.config.update("jax_disable_most_optimizations", True)
 
 MANY_MAPPINGS = 20_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "error")
-    # Programs that an earlier run compiled are found again, and the user's own are left alone.
-    jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".pytest_cache" / "jax"))
-    # However small: a program of one operation takes 30 ms to compile and 3 ms to find.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    compiling = {
+        # Compiling a tiny network well takes far longer than running it badly. XLA's older emitters
+        # of fusions would be faster still, but round in another way in each program.
+        "jax_disable_most_optimizations": True,
+        # What another test, process or run compiled is found again; the user's own is left alone.
+        "jax_compilation_cache_dir": str(config.rootpath / ".pytest_cache" / "jax"),
+        # However small: a program of one operation takes 30 ms to compile and 3 ms to find.
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+    }
+    for name, value in compiling.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)  # for the processes that tests start
 
 
 @pytest.fixture(autouse=True, scope="module")

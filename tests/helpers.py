@@ -25,6 +25,10 @@ from adac.training.replay import RowSpec
 
 OBS, ACTION, BATCH = 3, 2, 8
 TINY = Networks(actor_hidden=(16,), critic_hidden=(16,), latent=16, latent_hidden=(16,))
+# The named agents' sizes in every test that trains one and does not mind: a program is compiled by
+# the first of them and found by the others (conftest.py).
+SMALL: dict[str, Any] = {"actor_hidden": [8], "critic_hidden": [8], "batch_size": 8}
+SMALL_LATENT = SMALL | {"latent_hidden": [8], "particles": 4}
 DDPG = Deterministic(critics=1, policy_delay=1, target_noise=0.0)
 TD3 = Deterministic()
 SCALAR = Scalar()

@@ -10,7 +10,7 @@ from adac import Learner
 from adac.errors import RunError
 from adac.training.environments import episode_seed
 from adac.training.evaluation import EVALUATION, SIDE_BY_SIDE, evaluate
-from helpers import tiny
+from helpers import SMALL, tiny
 
 LENGTHS = range(2, 30)
 
@@ -84,7 +84,7 @@ def test_a_non_finite_reward_is_told_from_any_lane() -> None:
 
 
 def test_a_learner_makes_its_lanes_once_and_the_caller_s_environment_plays_alone() -> None:
-    learner = Learner("Pendulum-v1", "ddpg")
+    learner = Learner("Pendulum-v1", "ddpg", overrides=SMALL)
     few, many = learner.evaluate(2), learner.evaluate(SIDE_BY_SIDE + 2)
     lanes = list(learner.tasks._lanes)
     assert len(lanes) == SIDE_BY_SIDE
@@ -92,7 +92,7 @@ def test_a_learner_makes_its_lanes_once_and_the_caller_s_environment_plays_alone
     learner.evaluate(3)
     assert learner.tasks._lanes == lanes
     own = gymnasium.make("Pendulum-v1")
-    alone = Learner("Pendulum-v1", "ddpg", eval_env=own)
+    alone = Learner("Pendulum-v1", "ddpg", overrides=SMALL, eval_env=own)
     np.testing.assert_allclose(alone.evaluate(2).returns, few.returns, rtol=1e-3)
     assert alone.tasks._lanes == []
 

@@ -8,7 +8,7 @@ import pytest
 from adac.core.explorers import GaussianNoise
 from adac.errors import UserError
 from adac.training.learner import Learner
-from helpers import TD3, tiny
+from helpers import SMALL, TD3, tiny
 
 AGENT = tiny(TD3, GaussianNoise(), warmup=10)
 
@@ -28,7 +28,7 @@ def test_a_policy_in_the_environments_place() -> None:
 
 
 def test_a_learner_says_what_it_is() -> None:
-    made = Learner("Pendulum-v1", "td3", seed=3)
+    made = Learner("Pendulum-v1", "td3", seed=3, overrides=SMALL)
     assert repr(made) == "<Learner td3 on Pendulum-v1, seed 3, step 0>"
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from commands import QUICKLY
-
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- run by tests/test_readme.py -->"
 PAGES = {  # and what is there in the end
@@ -57,7 +55,7 @@ def quick(line: str) -> str:
 
 def run(command: list[str], folder: Path) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = QUICKLY | {"PATH": path}
+    environment = os.environ | {"PATH": path}
     result = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -19,16 +19,14 @@ from adac.cli.main import main
 from adac.errors import UserError
 from adac.runs.checkpoint import Store
 from adac.training.learner import Learner
-from commands import QUICKLY, wait_for_step
+from commands import wait_for_step
+from helpers import SMALL, SMALL_LATENT
 from hostile import held_elsewhere
 
-TINY = {
-    "actor_hidden": "16,16",
-    "critic_hidden": "16,16",
-    "warmup": 60,
-    "batch_size": 8,
-}
-TINY_LATENT = TINY | {"latent_hidden": "8", "particles": 4, "beta_start": 2.0}
+TINY = SMALL | {"warmup": 60}
+TINY_LATENT = SMALL_LATENT | TINY | {"beta_start": 2.0}
+MODEL = {"model_hidden": [8], "bonus_after": 0}
+PENDULUM = "adac/PendulumSparse-v0"
 
 
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
@@ -53,11 +51,18 @@ def assert_same(one: Learner, other: Learner) -> None:
 @pytest.mark.parametrize(
     ("env", "agent", "num_envs", "extra"),
     [
-        ("adac/PendulumSparse-v0", "adac-td3", 1, {"latent_correlation": 0.9}),
+        (PENDULUM, "adac-td3", 1, {"latent_correlation": 0.9}),
         ("adac/CartPoleContinuous-v0", "ddpg-ou-0.2", 3, {"normalise_obs": True}),
         ("Hopper-v5", "sac", 2, {}),
         ("LunarLanderContinuous-v3", "adac-td3-no-cotraining", 1, {}),
         ("adac/RoboschoolHopper-v1", "paper-adac-td3", 1, {}),
+        # A memory, learned numbers or a bonus of the explorer's own:
+        (PENDULUM, "td3-parameter-noise", 2, {}),
+        (PENDULUM, "gep-pg", 1, {"episodes": 3, "random_episodes": 1}),
+        (PENDULUM, "mulex", 1, {"latent_hidden": [8]}),
+        (PENDULUM, "maxinfo-sac", 1, MODEL),
+        (PENDULUM, "adac-maxinfo", 2, MODEL | {"particles": 2, "latent_colour": 1.0}),
+        (PENDULUM, "td3-counts", 1, {"bonus_after": 30}),
     ],
 )
 def test_save_and_load_continues_to_the_same_bits(
@@ -100,13 +105,11 @@ def test_a_nondeterministic_task_starts_a_new_episode_and_says_so(tmp_path: Path
 ADAC = [sys.executable, "-m", "adac"]
 SETTINGS = [f"{name}={value}" for name, value in TINY_LATENT.items()]
 TRAIN = [
-    *ADAC, "train", "adac/PendulumSparse-v0", "--steps", "2000", "--seed", "5",
+    *ADAC, "train", PENDULUM, "--steps", "2000", "--seed", "5",
     "--eval-every", "700", "--eval-episodes", "1", "--checkpoint-every", "200",
     "--log-every", "200", "--set", *SETTINGS,
 ]  # fmt: skip
-SILENT: dict[str, Any] = {
-    "env": QUICKLY, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
-}  # fmt: skip
+SILENT: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def rows(path: Path, *without: str) -> list[dict[str, str]]:
@@ -147,7 +150,6 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     process = subprocess.Popen(
         [*TRAIN, "--out", folder],
-        env=QUICKLY,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -180,7 +182,7 @@ def test_a_run_killed_before_its_first_checkpoint_resumes_to_the_same_bits(tmp_p
     plan = {"checkpoint_every": 1_000, "eval_every": 100, "eval_episodes": 1}
 
     def start() -> Learner:
-        return Learner("adac/PendulumSparse-v0", "adac-td3", overrides=TINY_LATENT)
+        return Learner(PENDULUM, "adac-td3", overrides=TINY_LATENT)
 
     class Kill(BaseException):
         pass
@@ -202,7 +204,7 @@ def test_a_run_killed_before_its_first_checkpoint_resumes_to_the_same_bits(tmp_p
 
 def test_resume_anneals_over_the_horizon_that_was_named(tmp_path: Path) -> None:
     def start() -> Learner:
-        return Learner("adac/PendulumSparse-v0", "adac-td3", overrides=TINY_LATENT)
+        return Learner(PENDULUM, "adac-td3", overrides=TINY_LATENT)
 
     whole = start().learn(300, horizon=1_000, out=tmp_path / "whole")
     plan = {"horizon": 1_000, "out": tmp_path / "part"}

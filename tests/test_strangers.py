@@ -18,7 +18,7 @@ import adac
 from adac.core import agent as core
 from adac.core import settings
 from adac.core.critics import Bootstrap
-from commands import QUICKLY, fails, wait_for_step
+from commands import fails, wait_for_step
 from helpers import OBS, SIZES, TINY, random_batch, seen, start, step, tiny
 from pages import write_modules
 
@@ -142,7 +142,7 @@ def test_a_stranger_s_run_that_is_killed_resumes_to_the_same_bits(
         *COMMAND, "train", "Pendulum-v1", "--agent", "td3", "--steps", "900", *imports,
         "--eval-every", "0", "--checkpoint-every", "100", "--set", *chosen, *SMALL, "--out",
     ]  # fmt: skip
-    options: dict[str, Any] = {"cwd": tmp_path, "env": QUICKLY}
+    options: dict[str, Any] = {"cwd": tmp_path}
     subprocess.run([*train, "whole"], check=True, capture_output=True, **options)
     process = subprocess.Popen(
         [*train, "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options

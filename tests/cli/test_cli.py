@@ -24,12 +24,15 @@ from adac.runs.csv_table import Table
 from adac.runs.video import Video, caption
 from adac.training.evaluation import evaluate
 from adac.training.learner import Learner
-from commands import QUICKLY, adac, fails, read_rows
+from commands import adac, fails, read_rows
+from helpers import SMALL, SMALL_LATENT
 
+EVERY = [
+    "--log-every", "50", "--eval-every", "100", "--eval-episodes", "2", "--checkpoint-every", "100",
+]  # fmt: skip
 TINY = [
-    "--set", "actor_hidden=16,16", "critic_hidden=16,16", "latent_hidden=8", "particles=4",
-    "beta_start=2", "warmup=60", "batch_size=8", "--log-every", "50", "--eval-every", "100",
-    "--eval-episodes", "2", "--checkpoint-every", "100",
+    "--set", *(f"{name}={value}" for name, value in SMALL_LATENT.items()), "beta_start=2",
+    "warmup=60", *EVERY,
 ]  # fmt: skip
 ENV = "adac/PendulumSparse-v0"
 
@@ -91,7 +94,7 @@ def test_wandb_works_offline(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     words = [sys.executable, "-m", "adac", "train", ENV, "--steps", "100", "--out", str(folder)]
     quiet = {"WANDB_SILENT": "true", "HOME": str(tmp_path)}
-    environment = {k: v for k, v in QUICKLY.items() if not k.startswith("WANDB")} | quiet
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WANDB")} | quiet
     subprocess.run([*words, *TINY, "--wandb"], env=environment, check=True, capture_output=True)
     assert list((folder / "wandb").glob("offline-run-*/*.wandb"))
 
@@ -152,8 +155,7 @@ def test_frames_know_their_episode_and_its_return_so_far() -> None:
 def test_every_simulator_makes_videos_without_a_display(env: str, tmp_path: Path) -> None:
     """MuJoCo, Box2D and PyBullet; the classic ones are above."""
     imageio = pytest.importorskip("imageio.v3")
-    small = {"actor_hidden": (8,), "critic_hidden": (8,)}
-    Learner(env, "td3", overrides=small).save(tmp_path / "run")
+    Learner(env, "td3", overrides=SMALL).save(tmp_path / "run")
     assert adac("eval", tmp_path / "run", "--episodes", "1", "--video", tmp_path / "f.mp4") == 0
     frames = np.asarray(imageio.imread(tmp_path / "f.mp4"))
     assert frames.ndim == 4
@@ -190,8 +192,8 @@ def test_resume_trains_on_and_keeps_the_rows(run: Path, tmp_path: Path) -> None:
 
 def test_the_bonus_gap_is_logged_and_drawn(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    curious = [*TINY, "--agent", "adac-td3-vime", "--steps", "500", "--eval-every", "250"]
-    curious += ["--set", "model_hidden=4", "model_samples=2", "bonus_after=100"]
+    curious = [*EVERY, "--agent", "td3-disagreement", "--steps", "500", "--eval-every", "250"]
+    curious += [*TINY[:4], "warmup=60", "model_hidden=4", "models=2", "bonus_after=100"]
     assert adac("train", ENV, "--out", folder, *curious) == 0
     collected = [
         float(r["episode_bonus"]) for r in read_rows(folder / "metrics.csv") if r["episode_bonus"]
@@ -218,8 +220,7 @@ def test_stop_return_ends_early(tmp_path: Path) -> None:
 
 def test_predict_carries_the_correlated_latent_from_call_to_call() -> None:
     """Without it μ would be white noise in time, whatever ρ says."""
-    small = {"actor_hidden": (8,), "critic_hidden": (8,), "latent_correlation": 0.99}
-    learner = Learner(ENV, "adac-td3", overrides=small)
+    learner = Learner(ENV, "adac-td3", overrides=SMALL_LATENT | {"latent_correlation": 0.99})
     obs, state, seen = np.zeros((1, 3), np.float32), None, []
     for _ in range(50):
         _, state = learner.predict(obs, state)
@@ -392,16 +393,16 @@ def test_a_video_needs_a_task_that_renders(tmp_path: Path) -> None:
 
 
 def test_a_plot_tells_settings_apart_and_counts_a_seed_once(tmp_path: Path) -> None:
-    settings = [("a", "4", "0"), ("b", "4", "1"), ("c", "2", "0")]
-    for name, particles, seed in settings:
-        words = ["--set", f"particles={particles}", "--seed", seed, "--out", tmp_path / name]
+    settings = [("a", "60", "0"), ("b", "60", "1"), ("c", "50", "0")]
+    for name, warmup, seed in settings:
+        words = ["--set", f"warmup={warmup}", "--seed", seed, "--out", tmp_path / name]
         assert adac("train", ENV, "--steps", "100", *TINY, *words) == 0
     folders = [tmp_path / name for name, *_ in settings]
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
     found = read_results(*folders, tmp_path / "copy")
     assert ["counted once" in note for note in found.notes] == [True]
     lines = {label: len(group.drawn) for label, group in found.groups[ENV].items()}
-    assert lines == {"adac-td3 (particles=4)": 2, "adac-td3 (particles=2)": 1}
+    assert lines == {"adac-td3 (warmup=60)": 2, "adac-td3 (warmup=50)": 1}
 
 
 def test_a_run_without_out_gets_a_folder_of_its_own(

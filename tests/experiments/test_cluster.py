@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from adac.experiments.sweeps.cluster import Signals, _alone
+from torture.sweeps import LOOPBACK, descendants, listening
 
 SWEEP = """
 import sys, time
@@ -27,44 +28,13 @@ except KeyboardInterrupt as stop:
 """
 
 
-def listening(parent: int) -> set[str]:
-    """The addresses, in hexadecimal, on which a process or one of its descendants listens."""
-    inodes = {}
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A":
-                inodes[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if parent in ancestors(int(process.name)):
-                links = [os.readlink(link) for link in (process / "fd").iterdir()]
-                found |= {inodes[link] for link in links if link in inodes}
-        except OSError:
-            continue
-    return found
-
-
-def ancestors(pid: int) -> set[int]:
-    found = {pid}
-    while pid > 1:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        pid = int(stat.rpartition(")")[2].split()[1])
-        found.add(pid)
-    return found
-
-
-LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for sockets in /proc")
 def test_a_local_sweep_listens_on_loopback_only_and_tells_sigterm_from_ctrl_c() -> None:
     process = subprocess.Popen([sys.executable, "-c", SWEEP], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    found = listening(process.pid)
+    found = listening(descendants(process.pid))
     folders = list(Path(tempfile.gettempdir()).glob(f"adac-ray-{process.pid}-*"))
     modes = [folder.stat().st_mode & 0o077 for folder in folders]
     process.send_signal(signal.SIGTERM)

@@ -22,6 +22,7 @@ from adac.experiments.analysis.statistics import Moments
 from adac.training.learner import Learner
 from adac.training.train import Schedule, train
 from commands import read_rows
+from helpers import SMALL_LATENT
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
@@ -385,8 +386,7 @@ def test_evenly_spread_keeps_the_ends() -> None:
 
 @pytest.fixture(scope="module")
 def learner() -> Iterator[Learner]:
-    small = {"actor_hidden": "8,8", "critic_hidden": "8,8", "warmup": 10, "batch_size": 8}
-    made = Learner("adac/PendulumSparse-v0", "adac-td3", overrides={**small, "particles": 4})
+    made = Learner("adac/PendulumSparse-v0", "adac-td3", overrides=SMALL_LATENT | {"warmup": 10})
     yield made
     made.close()
 

@@ -21,11 +21,10 @@ from adac.experiments.hub.card import card
 from adac.experiments.hub.pull import pull
 from adac.experiments.hub.push import gather, push
 from adac.training.learner import Learner
-from helpers import assert_same_bits
+from helpers import SMALL_LATENT, assert_same_bits
 
 pytest.importorskip("huggingface_hub")
-TINY = {"actor_hidden": "8", "latent_hidden": "8", "critic_hidden": "8", "batch_size": 8,
-        "warmup": 10, "particles": 2}  # fmt: skip
+TINY = SMALL_LATENT | {"warmup": 10}
 COMMIT = "a" * 40
 
 
@@ -162,7 +161,7 @@ def test_the_card_says_what_the_run_is(hub: type[Hub], run: Path, pushed: dict[s
     assert metric["value"].startswith(f"{float(last[1]):.2f} ±")
     for words in (
         "# adac-td3 on Pendulum-v1", "after 30 environment steps", "](curve.png)", "replay.mp4",
-        "adac pull me/run", "| explorer.particles | `2` |",
+        "adac pull me/run", "| explorer.particles | `4` |",
     ):  # fmt: skip
         assert words in text
 

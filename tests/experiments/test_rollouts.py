@@ -12,12 +12,11 @@ from adac import Learner
 from adac.experiments.analysis import rollouts
 from adac.experiments.analysis.figures import draw
 from adac.experiments.analysis.snapshots import snapshots_at
-
-SMALL = {"actor_hidden": "8,8", "critic_hidden": "8,8", "batch_size": 8, "particles": 4}
+from helpers import SMALL, SMALL_LATENT
 
 
 def test_an_episode_of_pi_is_kept_at_each_stage(tmp_path: Path) -> None:
-    learner = Learner("adac/PendulumSparse-v0", "adac-td3", seed=3, overrides=SMALL)
+    learner = Learner("adac/PendulumSparse-v0", "adac-td3", seed=3, overrides=SMALL_LATENT)
     learner.learn(30, callback=snapshots_at(tmp_path, [10, 30]))
     kept = rollouts.read_rollouts(tmp_path)
     assert list(kept) == [10, 30]
@@ -33,7 +32,7 @@ def test_an_episode_of_pi_is_kept_at_each_stage(tmp_path: Path) -> None:
 
 
 def test_a_task_without_an_angle_keeps_nothing(tmp_path: Path) -> None:
-    learner = Learner("MountainCarContinuous-v0", "td3", overrides={"batch_size": 8})
+    learner = Learner("MountainCarContinuous-v0", "td3", overrides=SMALL)
     rollouts.record_rollout(learner, tmp_path)
     assert not (tmp_path / rollouts.FILE).exists()
     learner.close()

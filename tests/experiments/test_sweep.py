@@ -26,7 +26,6 @@ from adac.experiments.sweeps.workers import Home, Packer, Parcel, unpack
 from adac.runs.csv_table import read_table
 from adac.runs.files import locked
 from adac.training.train import Schedule
-from commands import QUICKLY
 from hostile import held_elsewhere
 
 SMALL = {"actor_hidden": [16], "critic_hidden": [16], "batch_size": 16, "warmup": 100}
@@ -54,8 +53,7 @@ sys.exit(bool(outcome.failed))
 
 
 def start(folder: Path, share: str, log: Path) -> subprocess.Popen[bytes]:
-    # Workers inherit the setting of conftest.py, which compiles much faster.
-    env = QUICKLY | {"RAY_worker_niceness": "0"}
+    env = os.environ | {"RAY_worker_niceness": "0"}
     command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), str(folder), share]
     with open(log, "wb") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=env)

@@ -254,9 +254,8 @@ def test_the_command_lists_what_it_would_tune(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.slow
 def test_a_tuning_on_ray_is_continued_and_its_preset_trains(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     out = tmp_path / "out"
 
     def command(*words: object) -> int:

@@ -17,8 +17,9 @@ from adac.runs.folder import BEST
 from adac.training.evaluation import Evaluation
 from adac.training.learner import Learner
 from adac.training.train import Schedule, train
+from helpers import SMALL
 
-TINY = {"actor_hidden": "16", "critic_hidden": "16", "warmup": 40, "batch_size": 8}
+TINY = SMALL | {"warmup": 40}
 PLAN = Schedule(eval_every=50, eval_episodes=1, checkpoint_every=50, log_every=0, save_best=True)
 RETURNS = {50: 1.0, 100: 3.0, 150: 2.0, 200: 3.0, 250: 4.0, 300: 0.0}
 OBS = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)

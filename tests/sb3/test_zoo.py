@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from commands import QUICKLY
-
 pytest.importorskip("rl_zoo3")
 
 SHORT = (
@@ -18,7 +16,7 @@ SHORT = (
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=folder, env=QUICKLY, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 def test_train_and_enjoy(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ def run(*command: str | Path, cwd: Path) -> str:
     """Without what would lead Python to this checkout."""
     hidden = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True
     )
