@@ -10,7 +10,6 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from adac.errors import UserError
@@ -169,13 +168,6 @@ def whole(name: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         pass
     raise UserError(f"{name} must be a whole number, not '{value}'")
-
-
-def place(name: str, given: Any) -> Path:
-    """A folder or a file; nothing is not the folder that one happens to be in."""
-    if not isinstance(given, str | Path) or not str(given).strip():
-        raise UserError(f"{name} must be the path of a folder or file, not {given!r}")
-    return Path(given)
 
 
 def named(name: str, given: Any) -> dict[str, Any]:

@@ -14,13 +14,20 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from adac.errors import RunError, UserError
 
 _UNFINISHED = re.compile(r"\.adac-[0-9a-f]{16}\.tmp")
 # Opening a pipe must not wait for its other end. Windows has neither flag, nor such links at hand.
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def place(name: str, given: Any) -> Path:
+    """A folder or a file; nothing is not the folder that one happens to be in."""
+    if not isinstance(given, str | Path) or not str(given).strip():
+        raise UserError(f"{name} must be the path of a folder or file, not {given!r}")
+    return Path(given)
 
 
 def no_follow(path: str, flags: int) -> int:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adac.core.validation import place
 from adac.errors import UserError, missing_extra
 from adac.runs.checkpoint import Store
+from adac.runs.files import place
 from adac.runs.folder import read_config, require_essence
 from adac.runs.machine import memory_bytes
 from adac.training.inputs import actions, batch, numbers

@@ -12,10 +12,11 @@ from adac import envs
 from adac.core import agent as core
 from adac.core import settings
 from adac.core.agent import Agent, AgentState
-from adac.core.validation import named, place, whole
+from adac.core.validation import named, whole
 from adac.errors import UserError
 from adac.runs.checkpoint import Contents, Store
 from adac.runs.export.facts import Facts
+from adac.runs.files import place
 from adac.runs.folder import essence, read_config, require_essence, versions
 from adac.training import best, data, transfer
 from adac.training import compilation_cache as cache

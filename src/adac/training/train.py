@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adac.core.validation import at_least, counts, place, typed, whole
+from adac.core.validation import at_least, counts, typed, whole
 from adac.errors import AdacError, UserError
 from adac.runs.csv_table import (
     EVALUATION_COLUMNS,
@@ -23,7 +23,7 @@ from adac.runs.csv_table import (
     Mark,
     Table,
 )
-from adac.runs.files import locked
+from adac.runs.files import locked, place
 from adac.runs.folder import make_folder, write_config
 from adac.runs.progress import EVALUATING, Display, display
 from adac.runs.trackers import Sink, TensorBoard, WeightsAndBiases

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from adac.core import agent as core
 from adac.core import presets, settings
 from adac.core.agent import Agent, AgentState
-from adac.core.validation import place
 from adac.errors import UserError
 from adac.runs.checkpoint import Store, flatten, unflatten
+from adac.runs.files import place
 from adac.runs.folder import read_config, require_essence
 from adac.training.loop import Loop
 
