@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import adac
-from adac.core import agent as core
 from adac.core import settings
 from adac.core.critics import Bootstrap
 from commands import fails, wait_for_step
@@ -73,7 +72,7 @@ def test_pink_noise_is_as_strong_on_every_scale(strangers: dict[str, type[Any]])
     """Its power falls as 1 / f: a tenth of the frequency has some ten times the power."""
     explorer = strangers["explorer"](scale=0.1)
     count, length = 400, 512
-    view = seen(jax.tree.map(jnp.zeros_like, core.Networks.actor(TINY, OBS, 2, jax.random.key(0))))
+    view = seen(jax.tree.map(jnp.zeros_like, TINY.actor(OBS, 2, jax.random.key(0))))
 
     def one(memory: Any, now: Any) -> Any:
         first, key = now

@@ -90,3 +90,18 @@ def task_settings(
     if kwargs is None:
         envs.require_no_paths(config["env_kwargs"], folder)
     return dict(config["env_kwargs"] if kwargs is None else kwargs)
+
+
+@contextlib.contextmanager
+def of_ours(folder: Path, step: int) -> Iterator[None]:
+    """While a checkpoint is read: whatever does not fit is one sentence."""
+    try:
+        yield
+    except KeyError as error:
+        raise UserError(
+            f"the checkpoint in {folder} has no {error}: another version of adac wrote it"
+        ) from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise UserError(
+            f"the checkpoint of step {step} in {folder} is not one of adac's: {error}"
+        ) from error

@@ -25,7 +25,7 @@ from adac.training.behaviour import sample
 from adac.training.bonus_gap import play_gap
 from adac.training.callbacks import Callbacks
 from adac.training.evaluation import Evaluation, evaluate
-from adac.training.folders import Folders, task_settings
+from adac.training.folders import Folders, of_ours, task_settings
 from adac.training.inputs import answering, observations
 from adac.training.loop import PREDICT, Loop
 from adac.training.policy import TargetPolicy
@@ -368,17 +368,9 @@ class Learner:
         buffer = learner.replay if with_replay else None
         contents = learner.folders.store(folder).load(buffer, learner.loop.state_bytes())
         require_essence(folder, config, contents.facts.get("config"))
-        try:
+        with of_ours(folder, contents.step):
             learner._restore(contents, with_replay)
             learner.folders.vouch(folder, contents.facts.get("tables", {}))
-        except KeyError as error:
-            raise UserError(
-                f"the checkpoint in {folder} has no {error}: another version of adac wrote it"
-            ) from None
-        except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise UserError(
-                f"the checkpoint of step {contents.step} in {folder} is not one of adac's: {error}"
-            ) from error
         learner.history = {name: config[name] for name in HISTORY if name in config}
         if overrides:
             note = {"step": learner.step, "settings": dict(overrides)}
