@@ -234,7 +234,7 @@ def test_deterministic_actor_loss_is_the_first_critic_alone() -> None:
     [
         (Deterministic, {"discount": 1.5}, "discount must be between 0 and 1, not 1.5"),
         (Deterministic, {"tau": -0.1}, "tau must be between 0 and 1, not -0.1"),
-        (Deterministic, {"critics": 0}, "critics must be at least 1, not 0"),
+        (Deterministic, {"critics": 0}, "critics must be between 1 and 100, not 0"),
         (Deterministic, {"policy_delay": 0}, "policy_delay must be at least 1, not 0"),
         (Deterministic, {"target_noise": -1.0}, "target_noise must be at least 0, not -1"),
         (Deterministic, {"actor_lr": float("nan")}, "actor_lr must be a number, not nan"),
